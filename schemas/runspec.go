@@ -1,0 +1,197 @@
+package schemas
+
+import "math"
+
+// RunSpec is the one typed description of a run. Both ways in, the YAML document
+// of predict and the call form of replay, lower to it, and nothing below the
+// command line knows which of the two it was. Times are milliseconds of virtual
+// time, lengths are tokens.
+type RunSpec struct {
+	Source SourceSpec
+	Load   LoadSpec
+	// Engine is the aggregated role's worker; every worker of the pool is equal.
+	Engine EngineSpec
+	// Workers is the number of aggregated workers, at least 1.
+	Workers int
+	// TimeLimitMS ends the run before the first instant after it; +Inf is no limit
+	// (spec 05 section 8.2).
+	TimeLimitMS float64
+	SLA         SLA
+	// CapturePerRequest asks for requests.jsonl and per_request records.
+	CapturePerRequest bool
+	// Stack is the reference stack whose rules apply.
+	Stack Stack
+}
+
+// Stack names the reference stack whose rules a run follows (spec 07 section 1).
+type Stack string
+
+// The two stacks of the reference.
+const (
+	StackDynamo Stack = "dynamo"
+	StackEngine Stack = "engine"
+)
+
+// SourceKind tells where requests come from.
+type SourceKind string
+
+// The kinds of source (spec 01 section 2).
+const (
+	// SourceSynthetic makes independent requests, or sessions when any session
+	// setting is active (spec 01 section 1, "session mode").
+	SourceSynthetic SourceKind = "synthetic"
+	// SourceTrace reads trace files.
+	SourceTrace SourceKind = "trace"
+)
+
+// TraceFormat names a trace format, spelled with hyphens and underscores as in the documents.
+type TraceFormat string
+
+// Trace formats (spec 01 section 3, spec 02).
+const (
+	FormatMooncake        TraceFormat = "mooncake"
+	FormatMooncakeDelta   TraceFormat = "mooncake-delta"
+	FormatAgenticMooncake TraceFormat = "agentic_mooncake"
+	FormatWeka            TraceFormat = "weka"
+	FormatAppliedCompute  TraceFormat = "applied_compute_agentic"
+	FormatDynamo          TraceFormat = "dynamo"
+)
+
+// SourceSpec describes the source of requests.
+type SourceSpec struct {
+	Kind SourceKind
+
+	// Synthetic: lengths of every request (or of every turn) and how many requests
+	// (or sessions) to make.
+	InputTokens, OutputTokens int64
+	Count                     int64
+	// Turns, PrefixGroups and InterTurnDelayMS shape synthetic sessions.
+	Turns            int64
+	InterTurnDelayMS float64
+	// SharedPrefixRatio and PrefixGroups shape synthetic sessions and, for the
+	// format applied_compute_agentic, the shared start of its prompts.
+	SharedPrefixRatio float64
+	PrefixGroups      int64
+
+	// Trace: the format, its files in order, and the tokens one hash id stands for.
+	// BlockTokens 0 means "take it from the file" (dynamo); for dynamo a positive
+	// value is an assertion.
+	Format      TraceFormat
+	Paths       []string
+	BlockTokens int64
+}
+
+// SessionMode reports whether a synthetic source makes sessions instead of a plain
+// list of requests (spec 01 section 1). A NaN ratio or delay selects the list.
+func (s *SourceSpec) SessionMode() bool {
+	return s.Turns > 1 || s.SharedPrefixRatio > 0 || s.PrefixGroups > 0 || s.InterTurnDelayMS > 0
+}
+
+// LoadKind tells what decides when a request arrives.
+type LoadKind string
+
+// The kinds of load (spec 01 section 5).
+const (
+	LoadConcurrency      LoadKind = "concurrency"
+	LoadConstantInterval LoadKind = "constant_interval"
+	LoadPoisson          LoadKind = "poisson"
+	LoadTraceTimestamps  LoadKind = "trace_timestamps"
+)
+
+// LoadSpec describes when requests arrive.
+type LoadSpec struct {
+	Kind LoadKind
+	// Concurrency is the closed-loop limit: requests in the system for a list of
+	// requests, active sessions otherwise.
+	Concurrency int64
+	// IntervalMS is the gap of LoadConstantInterval; 0 is a burst.
+	IntervalMS float64
+	// RatePerSecond and Seed drive LoadPoisson.
+	RatePerSecond float64
+	Seed          uint64
+	// Speedup divides arrival times and delays of open loops; ignored under
+	// concurrency.
+	Speedup float64
+}
+
+// Backend names an engine.
+type Backend string
+
+// Engines of the reference.
+const (
+	BackendVLLM   Backend = "vllm"
+	BackendSGLang Backend = "sglang"
+	BackendTRTLLM Backend = "trtllm"
+)
+
+// PreemptionMode tells which running request a vLLM rank gives up when blocks run out.
+type PreemptionMode string
+
+// Preemption modes (spec 03 section 5.6).
+const (
+	PreemptLIFO PreemptionMode = "lifo"
+	PreemptFIFO PreemptionMode = "fifo"
+)
+
+// TimingKind names a forward-pass timing model.
+type TimingKind string
+
+// Timing models (spec 03 section 6).
+const (
+	TimingFixed      TimingKind = "fixed"
+	TimingPolynomial TimingKind = "polynomial"
+)
+
+// TimingSpec describes the forward-pass timing model. PrefillMS and DecodeMS belong
+// to TimingFixed.
+type TimingSpec struct {
+	Kind                TimingKind
+	PrefillMS, DecodeMS float64
+}
+
+// Unlimited stands for "no limit" in the count fields of EngineSpec.
+const Unlimited = math.MaxInt64
+
+// EngineSpec is one worker: the engine parameters of spec 03 section 2 after defaulting.
+type EngineSpec struct {
+	Backend Backend
+	// BlockTokens (B) is the KV block size in tokens, NumBlocks (N) the pool size of a rank.
+	BlockTokens, NumBlocks int64
+	// MaxSequences and MaxBatchedTokens are Unlimited when not limited.
+	MaxSequences, MaxBatchedTokens int64
+	// MaxModelLen is the longest sequence in tokens, Unlimited when not limited.
+	MaxModelLen             int64
+	PrefixCaching           bool
+	ChunkedPrefill          bool
+	PrefillScheduleInterval int64
+	Preemption              PreemptionMode
+	// SpeedupRatio divides prefill durations, SpeedupRatio*DecodeSpeedupRatio decode
+	// durations; 0 means no scaling (spec 03 section 6.1).
+	SpeedupRatio, DecodeSpeedupRatio float64
+	Timing                           TimingSpec
+	// DataParallelRanks is the number of ranks of a worker, TensorParallel and
+	// PipelineParallel multiply its GPUs.
+	DataParallelRanks, TensorParallel, PipelineParallel int64
+	// StartupMS delays workers that are added during a run.
+	StartupMS float64
+}
+
+// GPUsPerWorker is the number of GPUs one worker occupies (spec 05 section 9.5). Pipeline
+// parallelism counts on the engine stack only; the dynamo stack refuses it above 1.
+func (e *EngineSpec) GPUsPerWorker() int64 {
+	return e.TensorParallel * e.DataParallelRanks * max(e.PipelineParallel, 1)
+}
+
+// SLA holds the bounds that make a request count as good; a NaN bound is not set
+// (spec 11 section 3). All are milliseconds.
+type SLA struct {
+	TTFTMS, ITLMS, E2EMS float64
+}
+
+// NoSLA has no bound set.
+func NoSLA() SLA { return SLA{math.NaN(), math.NaN(), math.NaN()} }
+
+// Set reports whether any bound is set.
+func (s SLA) Set() bool {
+	return !math.IsNaN(s.TTFTMS) || !math.IsNaN(s.ITLMS) || !math.IsNaN(s.E2EMS)
+}
