@@ -1,0 +1,105 @@
+// Package engine holds what all simulated engines share: the live requests and the
+// identity of their content.
+package engine
+
+import (
+	"math"
+
+	"github.com/dynosim/dynosim/schemas"
+)
+
+// Request is a request that has arrived and not ended. Times are virtual milliseconds, NaN
+// until they happen; lengths are tokens.
+//
+// A decoding request whose batch does not change is advanced lazily: while Steady is set,
+// Output and Computed are what they were at step Base of its rank, and the request has
+// gained one token with every step since. Settled readers go through its rank.
+type Request struct {
+	Node     int32
+	Creation int32
+	Worker   int32
+	Status   schemas.Status
+	Steady   bool
+	// Authored requests produce tokens that other prompts may contain.
+	Authored bool
+
+	// Prompt is P, MaxOutput the output limit, Output the tokens produced, Computed the
+	// tokens whose KV exists (spec 03 section 1).
+	Prompt, MaxOutput, Output, Computed int64
+	// Base is the step of the rank at which Output and Computed were true.
+	Base int64
+	// Join orders the running list: later joiners have larger numbers.
+	Join int64
+
+	// Identified is the number of leading full blocks that other requests may share.
+	// Path has the chains that identify them; see Content.
+	Identified int64
+	Path       []int32
+	PathKnown  bool
+	// Blocks has the cached blocks the request holds, for its first len(Blocks) blocks;
+	// the blocks behind them are private or can be found by nobody else.
+	Blocks []int32
+	// OwnPages identify, after a preemption, the blocks behind Identified that the request
+	// had computed; OwnBlocks is their number.
+	OwnPages  []int32
+	OwnBlocks int64
+
+	// Pass is the pass that scheduled the request last, with the tokens computed in it, the
+	// prompt tokens among them, and where in the prompt it began.
+	Pass                                    int64
+	PassTokens, PassPromptTokens, PassStart int64
+
+	Admissions, Reused, FirstReused          int32
+	ArrivalMS, AdmitMS                       float64
+	FirstTokenMS, SecondTokenMS, LastTokenMS float64
+	// GapFrom and GapTo are the steps of the rank whose gaps belong to the request, Gaps
+	// the gaps beside them; used only when a time limit may cut the request off.
+	GapFrom, GapTo int64
+	Gaps           []float64
+}
+
+// Length is L: prompt and produced tokens.
+func (r *Request) Length() int64 { return r.Prompt + r.Output }
+
+// Table holds the live requests in slots that are used again.
+type Table struct {
+	Slots []Request
+	free  []int32
+	live  int
+	next  int32
+}
+
+// Live is the number of requests in the table.
+func (t *Table) Live() int { return t.live }
+
+// Created is the number of requests that ever arrived.
+func (t *Table) Created() int32 { return t.next }
+
+// New returns the slot of a new request. Pointers into Slots are invalid afterwards.
+func (t *Table) New(node int32, prompt, output int64, arrivalMS float64) int32 {
+	var slot int32
+	if n := len(t.free); n > 0 {
+		slot = t.free[n-1]
+		t.free = t.free[:n-1]
+	} else {
+		slot = int32(len(t.Slots))
+		t.Slots = append(t.Slots, Request{})
+	}
+	r := &t.Slots[slot]
+	nan := math.NaN()
+	*r = Request{
+		Node: node, Creation: t.next, Worker: -1, Prompt: prompt, MaxOutput: output, Pass: -1,
+		Path: r.Path[:0], Blocks: r.Blocks[:0], OwnPages: r.OwnPages[:0], Gaps: r.Gaps[:0],
+		ArrivalMS: arrivalMS, AdmitMS: nan, FirstTokenMS: nan, SecondTokenMS: nan, LastTokenMS: nan,
+	}
+	t.next++
+	t.live++
+	return slot
+}
+
+// Drop frees a slot.
+func (t *Table) Drop(slot int32) {
+	t.Slots[slot].Node = -1
+	t.free = append(t.free, slot)
+	t.live--
+}

@@ -1,0 +1,256 @@
+package vllm
+
+import "github.com/dynosim/dynosim/simulate/engine"
+
+// Decide schedules one pass at nowMS and returns when the rank would be done (spec 03
+// sections 5.1 to 5.4). The state moves on at once; Emit delivers the outputs.
+func (k *Rank) Decide(nowMS float64) (endMS float64) {
+	p := &k.pass
+	*p = Pass{StartMS: nowMS, Admitted: p.Admitted[:0], Ended: p.Ended[:0]}
+	k.passes++
+	k.extras, k.rejects = k.extras[:0], k.rejects[:0]
+	k.budget = k.cfg.MaxBatchedTokens
+
+	k.together = k.canAdvanceTogether(nowMS)
+	if k.together {
+		k.pool.Take(k.phases.at(k.step))
+		k.budget -= k.steady
+		p.scheduled = k.steady
+		if int64(len(k.running)) > k.steady && k.budget > 0 {
+			k.schedule(k.running[len(k.running)-1], false)
+		}
+	} else {
+		k.settle(false)
+		k.scheduleRunning()
+	}
+	if k.waiting.len() > 0 {
+		k.admit()
+	}
+	p.Running, p.Waiting = int32(len(k.running)), int32(k.waiting.len())
+
+	if p.PrefillRequests > 0 {
+		p.PrefillMS = k.cfg.Timing.PrefillMS(p.PrefillRequests, p.promptSum, p.cachedSum)
+	}
+	k.charge()
+	p.DecodeMS = k.cfg.Timing.DecodeMS(p.DecodeRequests, p.DecodeTokens)
+	return (nowMS + p.PrefillMS) + p.DecodeMS
+}
+
+// canAdvanceTogether tells whether every steady request gets its token in this pass, so
+// that no per-request work is needed for them: see the package comment.
+func (k *Rank) canAdvanceTogether(nowMS float64) bool {
+	others := int64(len(k.running)) - k.steady
+	if k.cfg.Exact || others > 1 || k.authored > 0 || k.steady > k.budget {
+		return false
+	}
+	if others == 1 && k.request(k.running[len(k.running)-1]).Steady {
+		return false
+	}
+	return k.steady == 0 || k.lastEnd == nowMS && k.phases.at(k.step) <= k.pool.Available()
+}
+
+// scheduleRunning is step 1 of spec 03 section 5.1. The index is not corrected when a
+// victim in front of it leaves: the next request is skipped, as in the reference.
+func (k *Rank) scheduleRunning() {
+	for i := 0; i < len(k.running) && k.budget > 0; {
+		switch k.schedule(k.running[i], false) {
+		case scheduled:
+			i++
+		case stuck:
+			return
+		}
+	}
+}
+
+// admit is step 2 of spec 03 section 5.1.
+func (k *Rank) admit() {
+	p, cfg := &k.pass, k.cfg
+	for p.Preempted == 0 && int64(len(k.running)) < cfg.MaxSequences && k.waiting.len() > 0 {
+		slot := k.waiting.at(0)
+		r := k.request(slot)
+		whole := k.blocksFor(r.Length())
+		if r.Prompt >= cfg.MaxModelLen || r.Admissions == 0 && whole > k.pool.Total() {
+			k.waiting.popFront()
+			k.rejects = append(k.rejects, slot)
+			k.blocked = -1
+			continue
+		}
+		// Without budget only a request that needs no computation could go on, and one
+		// with output to produce always computes at least a token.
+		if k.budget == 0 && r.Output < r.MaxOutput {
+			return
+		}
+		if k.blocked == slot && k.pool.Active() >= k.blockedActive && k.pool.Stored() == k.blockedStored {
+			return
+		}
+		active := k.lookUp(r)
+		if whole-active > k.pool.Available() {
+			k.blocked, k.blockedActive, k.blockedStored = slot, k.pool.Active(), k.pool.Stored()
+			return
+		}
+		reused := int32(int64(len(k.hits)) * cfg.BlockTokens)
+		if k.schedule(slot, true) != scheduled {
+			return
+		}
+		k.waiting.removeAt(int(p.Preempted))
+		k.blocked = -1
+		r.Join = k.join
+		k.join++
+		k.running = append(k.running, slot)
+		if r.Authored {
+			k.authored++
+		}
+		if r.Admissions == 0 {
+			r.AdmitMS, r.FirstReused = p.StartMS, reused
+		}
+		r.Admissions++
+		r.Reused = max(r.Reused, reused)
+		p.Admitted = append(p.Admitted, Admission{slot, reused})
+		if r.PassTokens == 0 && k.budget == 0 {
+			return
+		}
+	}
+}
+
+// charge counts the requests and lengths that the decode part is charged with (spec 03
+// sections 5.5 and 6.3).
+func (k *Rank) charge() {
+	p := &k.pass
+	if k.together {
+		p.DecodeRequests, p.DecodeTokens = k.steady, k.lengthSum
+		for _, slot := range k.extras {
+			k.chargeOne(k.request(slot))
+		}
+		return
+	}
+	for _, slot := range k.running {
+		if r := k.request(slot); r.Computed == r.Length() {
+			k.chargeOne(r)
+		}
+	}
+}
+
+// chargeOne leaves out the first token of a prompt whose last chunk this pass computed: it
+// is part of that prefill.
+func (k *Rank) chargeOne(r *engine.Request) {
+	if k.remaining(r) == 0 || r.Output == 0 && r.PassPromptTokens > 0 {
+		return
+	}
+	k.pass.DecodeRequests++
+	k.pass.DecodeTokens += r.Length()
+}
+
+// Emit delivers the outputs of the decided pass at endMS, the end of the worker's pass
+// (spec 03 section 5.5).
+func (k *Rank) Emit(endMS float64) {
+	p := &k.pass
+	p.EndMS = endMS
+	if k.together {
+		k.emitTogether(endMS)
+	} else {
+		k.emitExactly(endMS)
+	}
+	for _, slot := range k.rejects {
+		k.end(slot, rejected)
+	}
+	k.lastEnd = endMS
+}
+
+func (k *Rank) emitTogether(endMS float64) {
+	p := &k.pass
+	ready := k.extras[:0]
+	for _, slot := range k.extras {
+		if k.remaining(k.request(slot)) == 0 {
+			k.complete(slot)
+		} else {
+			ready = append(ready, slot)
+		}
+	}
+	if k.steady > 0 {
+		k.advance(endMS)
+	}
+	for _, slot := range ready {
+		k.emitOne(slot, endMS)
+		if r := k.request(slot); k.remaining(r) == 0 {
+			k.complete(slot)
+		} else {
+			k.makeSteady(slot, r)
+		}
+	}
+	p.OutputTokens += int64(len(ready))
+}
+
+// advance gives every steady request one token.
+func (k *Rank) advance(endMS float64) {
+	p := &k.pass
+	p.OutputTokens += k.steady
+	gap := max(endMS-p.StartMS, 0)
+	if k.cfg.TrackGaps {
+		k.keepGap(gap)
+	} else {
+		p.GapMS, p.GapCount = gap, k.steady
+	}
+	k.step++
+	k.lengthSum += k.steady
+	for _, slot := range k.second {
+		k.request(slot).SecondTokenMS = endMS
+	}
+	k.second = k.second[:0]
+	for len(k.finishes) > 0 && k.finishes[0].step == k.step {
+		slot := k.finishes.pop().slot
+		r := k.request(slot)
+		k.leaveSteady(r)
+		r.LastTokenMS = endMS
+		k.complete(slot)
+	}
+}
+
+// emitExactly walks the running list, then sorts its requests into steady ones and others.
+func (k *Rank) emitExactly(endMS float64) {
+	ready := k.extras[:0]
+	k.finishing = append(k.finishing[:0], k.running...)
+	for _, slot := range k.finishing {
+		r := k.request(slot)
+		switch {
+		case r.Computed != r.Length():
+		case k.remaining(r) == 0:
+			k.complete(slot)
+		default:
+			ready = append(ready, slot)
+		}
+	}
+	k.pass.OutputTokens += int64(len(ready))
+	for _, slot := range ready {
+		k.emitOne(slot, endMS)
+		if k.remaining(k.request(slot)) == 0 {
+			k.complete(slot)
+		}
+	}
+	k.extras = ready
+	for _, slot := range k.running {
+		if r := k.request(slot); r.Output > 0 && r.Computed == r.Length()-1 && r.LastTokenMS == endMS {
+			k.makeSteady(slot, r)
+		}
+	}
+}
+
+// emitOne gives a request that is not steady its next token.
+func (k *Rank) emitOne(slot int32, endMS float64) {
+	r := k.request(slot)
+	r.Output++
+	switch {
+	case r.Output == 1:
+		r.FirstTokenMS = endMS
+	default:
+		if r.Output == 2 {
+			r.SecondTokenMS = endMS
+		}
+		gap := max(endMS-r.LastTokenMS, 0)
+		if k.cfg.TrackGaps {
+			r.Gaps = append(r.Gaps, gap)
+		} else {
+			k.gaps(gap, 1)
+		}
+	}
+	r.LastTokenMS = endMS
+}

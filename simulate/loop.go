@@ -1,0 +1,334 @@
+// Package simulate runs a lowered workload on a simulated cluster: one virtual clock, one
+// goroutine, and the same rows for the same input on every machine (spec 05).
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/dynosim/dynosim/lower"
+	"github.com/dynosim/dynosim/schemas"
+	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/engine/vllm"
+)
+
+// Progress is what another goroutine may read while a simulation runs.
+type Progress struct {
+	virtualMS atomic.Uint64
+	ended     atomic.Int64
+}
+
+// VirtualMS is the virtual time reached.
+func (p *Progress) VirtualMS() float64 { return math.Float64frombits(p.virtualMS.Load()) }
+
+// Ended is the number of requests that left the system.
+func (p *Progress) Ended() int64 { return p.ended.Load() }
+
+// Outcome has the figures of a run that are not rows of a table.
+type Outcome struct {
+	// LastInstantMS is the last instant the clock visited.
+	LastInstantMS float64
+	// WorkerSeconds is the time-integral of provisioned workers (spec 05 section 9.5).
+	WorkerSeconds float64
+	// Arrived and Ended count requests, Passes completed passes of all ranks.
+	Arrived, Ended, Passes int64
+}
+
+// InvariantError is a run that could not go on (spec 05 section 8.3).
+type InvariantError struct{ Message string }
+
+func (e *InvariantError) Error() string { return "replay invariant violated: " + e.Message }
+
+// Run simulates the workload on spec.Workers aggregated workers with round-robin placement
+// and leaves the rows in the sink, which it does not close. progress may be nil. It returns
+// the context's error when that ends first, an *InvariantError when the run cannot go on,
+// or the first error of the sink.
+func Run(ctx context.Context, spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, progress *Progress) (Outcome, error) {
+	c := newCluster(spec, w, sink, progress)
+	err := c.run(ctx)
+	if err == nil {
+		err = c.finish()
+	}
+	return Outcome{
+		LastInstantMS: c.now, WorkerSeconds: c.workerSeconds,
+		Arrived: int64(c.requests.Created()), Ended: c.ended, Passes: c.passes,
+	}, err
+}
+
+// worker is one engine replica.
+type worker struct {
+	rank *vllm.Rank
+	busy bool
+	pass int64
+}
+
+// cluster is the state of a run.
+type cluster struct {
+	requests engine.Table
+	content  *engine.Content
+	source   *source
+	record   *recorder
+	workers  []worker
+	events   eventQueue
+	progress *Progress
+
+	now, limit    float64
+	workerSeconds float64
+	// session has the session of each live slot.
+	session []int32
+	// nextWorker is the round-robin position.
+	nextWorker int
+	// ready has a bit for each worker that may have a pass to start; aside lists those
+	// that had one without effect at this sweep.
+	ready []uint64
+	aside []int32
+
+	ended, passes int64
+}
+
+func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, progress *Progress) *cluster {
+	if progress == nil {
+		progress = &Progress{}
+	}
+	e := &spec.Engine
+	c := &cluster{
+		source: newSource(w), record: newRecorder(sink), content: engine.NewContent(w, e.BlockTokens),
+		workers: make([]worker, spec.Workers), ready: make([]uint64, (spec.Workers+63)/64),
+		limit: spec.TimeLimitMS, progress: progress,
+	}
+	cfg := vllm.NewConfig(e, c.content.PathTokens(), !math.IsInf(c.limit, 1))
+	for i := range c.workers {
+		c.workers[i].rank = vllm.NewRank(cfg, e.NumBlocks, e.PrefixCaching, &c.requests, c.content, c.record.gap)
+	}
+	return c
+}
+
+// run visits instants until nothing is left (spec 05 sections 2, 3 and 8).
+func (c *cluster) run(ctx context.Context) error {
+	for n := uint(0); ; n++ {
+		if err := c.instant(); err != nil {
+			return err
+		}
+		if n%1024 == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			c.progress.virtualMS.Store(math.Float64bits(c.now))
+			c.progress.ended.Store(c.ended)
+		}
+		if c.record.err != nil {
+			return c.record.err
+		}
+		next := c.source.nextReady()
+		if len(c.events) > 0 {
+			next = min(next, c.events[0].at)
+		}
+		if math.IsInf(next, 1) {
+			return c.stuck()
+		}
+		if next > c.limit {
+			return nil
+		}
+		c.workerSeconds += float64(len(c.workers)) * (next - c.now) / 1000.0
+		c.now = next
+	}
+}
+
+// stuck decides what it means that no instant is left.
+func (c *cluster) stuck() error {
+	live := c.requests.Live()
+	if live == 0 && c.source.exhausted() {
+		return nil
+	}
+	if live > 0 {
+		return &InvariantError{fmt.Sprintf("the run cannot go on: a pass without effect or duration, and %d requests in flight that need more KV blocks or a larger token budget than the engine has", live)}
+	}
+	return &InvariantError{"the run cannot go on: no event is left although the source is not exhausted"}
+}
+
+// instant does all work that is possible at the current time.
+func (c *cluster) instant() error {
+	for {
+		changed := c.endPasses()
+		changed = c.arrivals() || changed
+		started, err := c.startPasses()
+		if err != nil {
+			return err
+		}
+		if !changed && !started {
+			return nil
+		}
+	}
+}
+
+// endPasses delivers the passes that end now.
+func (c *cluster) endPasses() (changed bool) {
+	for len(c.events) > 0 && c.events[0].at == c.now {
+		e := c.events.pop()
+		c.endPass(e.worker)
+		changed = true
+	}
+	return changed
+}
+
+// endPass delivers the outputs of a worker's pass.
+func (c *cluster) endPass(id int32) {
+	w := &c.workers[id]
+	p := w.rank.Pass()
+	c.record.pass(id, 0, w.pass, p, w.rank.Pool().Active(), w.rank.Pool().Idle())
+	c.record.gap(p.GapMS, p.GapCount)
+	c.passes++
+	w.pass++
+	w.busy = false
+	for _, e := range p.Ended {
+		c.end(e.Slot)
+	}
+	if !w.rank.Idle() {
+		c.ready[id>>6] |= 1 << (id & 63)
+	}
+}
+
+// end takes a request that reached its end out of the system.
+func (c *cluster) end(slot int32) {
+	r := &c.requests.Slots[slot]
+	c.record.result(r, c.now)
+	for _, gap := range r.Gaps {
+		c.record.gap(gap, 1)
+	}
+	if session := c.session[slot]; session >= 0 {
+		c.content.Ended(r, session, c.source.last(r.Node, session))
+		c.source.ended(r.Node, session, c.now)
+	}
+	c.requests.Drop(slot)
+	c.ended++
+}
+
+// arrivals places every request that is ready now.
+func (c *cluster) arrivals() (changed bool) {
+	room := c.source.limit - int64(c.requests.Live())
+	for {
+		node, session, ready := c.source.pop(c.now, room)
+		if !ready {
+			return changed
+		}
+		room--
+		changed = true
+		c.arrive(node, session)
+	}
+}
+
+// arrive records an arrival and hands it to the next worker in turn (spec 05 section 6).
+func (c *cluster) arrive(node, session int32) {
+	prompt := c.content.Prompt(node, session)
+	slot := c.requests.New(node, prompt, int64(c.source.nodes.OutputTokens[node]), c.now)
+	for int(slot) >= len(c.session) {
+		c.session = append(c.session, -1)
+	}
+	c.session[slot] = session
+	r := &c.requests.Slots[slot]
+	c.content.Dispatch(r, session)
+	id := c.nextWorker % len(c.workers)
+	c.nextWorker = id + 1
+	r.Worker = int32(id)
+	c.record.placed(r, int32(id), 0)
+	w := &c.workers[id]
+	w.rank.Submit(slot)
+	if !w.busy {
+		c.ready[id>>6] |= 1 << (id & 63)
+	}
+}
+
+// startPasses starts passes, smallest worker first, until no worker can (spec 05 section 5.2).
+func (c *cluster) startPasses() (changed bool, err error) {
+	for _, id := range c.aside {
+		if w := &c.workers[id]; !w.busy && !w.rank.Idle() {
+			c.ready[id>>6] |= 1 << (id & 63)
+		}
+	}
+	c.aside = c.aside[:0]
+	for i := 0; i < len(c.ready); {
+		if c.ready[i] == 0 {
+			i++
+			continue
+		}
+		bit := bits.TrailingZeros64(c.ready[i])
+		c.ready[i] &^= 1 << bit
+		id := int32(i<<6 | bit)
+		started, err := c.startPass(id)
+		if err != nil {
+			return changed, err
+		}
+		if started {
+			changed = true
+			i = 0
+		}
+	}
+	return changed, nil
+}
+
+// startPass runs one pass of a worker. A pass of no length is delivered on the spot; one
+// that also has no effect sets the worker aside.
+func (c *cluster) startPass(id int32) (effect bool, err error) {
+	w := &c.workers[id]
+	end := w.rank.Decide(c.now)
+	if !(end-c.now < maxPassMS) {
+		return false, &InvariantError{fmt.Sprintf("worker %d: a pass at %g ms would last %g ms; the longest simulated pass is %g ms", id, c.now, end-c.now, float64(maxPassMS))}
+	}
+	w.rank.Emit(end)
+	p := w.rank.Pass()
+	if end == c.now && !p.Effect() {
+		c.aside = append(c.aside, id)
+		return false, nil
+	}
+	for _, a := range p.Admitted {
+		c.record.admission(&c.requests.Slots[a.Slot], c.now, a.Reused)
+	}
+	if end == c.now {
+		c.endPass(id)
+		return true, nil
+	}
+	w.busy = true
+	c.events.push(event{at: end, class: passEnd, pool: uint8(schemas.PoolAggregated), worker: id, ordinal: w.pass})
+	return true, nil
+}
+
+// maxPassMS bounds the length of a pass: thirty years.
+const maxPassMS = 1e12
+
+// finish records the requests that the time limit cut off and hands over the last rows.
+func (c *cluster) finish() error {
+	for slot := range c.requests.Slots {
+		if r := &c.requests.Slots[slot]; r.Node >= 0 {
+			c.abandon(int32(slot), r)
+		}
+	}
+	for i := range c.workers {
+		c.workers[i].rank.Close()
+	}
+	c.progress.virtualMS.Store(math.Float64bits(c.now))
+	c.progress.ended.Store(c.ended)
+	return c.record.close()
+}
+
+// abandon records a request that was in flight when the run stopped. Its tokens of a pass
+// in flight did not happen.
+func (c *cluster) abandon(slot int32, r *engine.Request) {
+	w := &c.workers[r.Worker]
+	w.rank.Abandon(slot)
+	r.Output = w.rank.Progress(slot)
+	// A steady request got a token in every pass, others show it by its time.
+	if w.busy && (r.Steady || r.LastTokenMS > c.now) {
+		r.Output--
+	}
+	r.Status = schemas.StatusUnfinished
+	for _, t := range []*float64{&r.FirstTokenMS, &r.SecondTokenMS} {
+		if *t > c.now {
+			*t = math.NaN()
+		}
+	}
+	r.LastTokenMS = math.NaN()
+	c.record.result(r, math.NaN())
+}

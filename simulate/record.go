@@ -1,0 +1,162 @@
+package simulate
+
+import (
+	"math"
+
+	"github.com/dynosim/dynosim/schemas"
+	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/engine/vllm"
+)
+
+// Rows per batch: passes dominate, the other tables follow requests.
+const (
+	passRows    = 8192
+	requestRows = 2048
+	gapSlots    = 1 << 12
+)
+
+// recorder appends rows to the batches of a sink. The first error sticks in err.
+type recorder struct {
+	sink       schemas.Sink
+	results    *schemas.ResultBatch
+	passes     *schemas.PassBatch
+	gaps       *schemas.GapBatch
+	admissions *schemas.AdmissionBatch
+	routing    *schemas.RoutingBatch
+	err        error
+
+	// slots gathers equal gaps before they become rows: a gap replaces another one that
+	// falls on the same slot. That bounds the memory and needs no second pass.
+	slots [gapSlots]struct {
+		gapMS float64
+		count int64
+	}
+}
+
+func newRecorder(sink schemas.Sink) *recorder {
+	return &recorder{
+		sink:       sink,
+		results:    schemas.NewResultBatch(requestRows),
+		passes:     schemas.NewPassBatch(passRows),
+		gaps:       schemas.NewGapBatch(passRows),
+		admissions: schemas.NewAdmissionBatch(requestRows),
+		routing:    schemas.NewRoutingBatch(requestRows),
+	}
+}
+
+// take hands a batch over when it is full, or when it must go.
+func take[T any](r *recorder, to schemas.Recorder[T], b **T) {
+	next, err := to.Take(*b)
+	if err != nil && r.err == nil {
+		r.err = err
+	}
+	if next != nil {
+		*b = next
+	}
+}
+
+// gap counts count gaps of gapMS.
+func (r *recorder) gap(gapMS float64, count int64) {
+	if count == 0 {
+		return
+	}
+	s := &r.slots[math.Float64bits(gapMS)*0x9E3779B97F4A7C15>>52]
+	if s.gapMS != gapMS && s.count > 0 {
+		r.gapRow(s.gapMS, s.count)
+		s.count = 0
+	}
+	s.gapMS = gapMS
+	s.count += count
+}
+
+func (r *recorder) gapRow(gapMS float64, count int64) {
+	b := r.gaps
+	b.GapMS[b.N], b.Count[b.N] = gapMS, count
+	if b.N++; b.N == len(b.GapMS) {
+		take(r, r.sink.Gaps, &r.gaps)
+		r.gaps.Clear()
+	}
+}
+
+// pass records a completed pass of one rank.
+func (r *recorder) pass(worker, rank int32, ordinal int64, p *vllm.Pass, active, idle int64) {
+	b := r.passes
+	i := b.N
+	b.Worker[i], b.Rank[i], b.Pass[i] = worker, rank, ordinal
+	b.StartMS[i], b.PrefillMS[i], b.DecodeMS[i], b.EndMS[i] = p.StartMS, p.PrefillMS, p.DecodeMS, p.EndMS
+	b.PrefillRequests[i], b.PrefillTokens[i], b.PrefillKVTokens[i] = int32(p.PrefillRequests), p.PrefillTokens, p.PrefillCached
+	b.DecodeRequests[i], b.DecodeKVTokens[i] = int32(p.DecodeRequests), p.DecodeTokens
+	b.OutputTokens[i] = int32(p.OutputTokens)
+	b.Admitted[i], b.Preempted[i] = int32(len(p.Admitted)), p.Preempted
+	rejected := int32(0)
+	for _, e := range p.Ended {
+		if e.Status == schemas.StatusRejected {
+			rejected++
+		}
+	}
+	b.Completed[i], b.Rejected[i] = int32(len(p.Ended))-rejected, rejected
+	b.Running[i], b.Waiting[i] = p.Running, p.Waiting
+	b.ActiveBlocks[i], b.IdleBlocks[i] = int32(active), int32(idle)
+	if b.N++; b.N == len(b.Worker) {
+		take(r, r.sink.Passes, &r.passes)
+		r.passes.Clear()
+	}
+}
+
+// admission records the admission of a request; ordinal counts the request's admissions.
+func (r *recorder) admission(q *engine.Request, atMS float64, reused int32) {
+	b := r.admissions
+	i := b.N
+	b.Node[i], b.Ordinal[i], b.PoolOrdinal[i] = q.Node, q.Admissions-1, q.Admissions-1
+	b.Pool[i], b.Worker[i] = schemas.PoolAggregated, q.Worker
+	b.AtMS[i], b.ReusedInputTokens[i] = atMS, reused
+	if b.N++; b.N == len(b.Node) {
+		take(r, r.sink.Admissions, &r.admissions)
+		r.admissions.Clear()
+	}
+}
+
+// placed records an immediate placement by round robin.
+func (r *recorder) placed(q *engine.Request, worker, rank int32) {
+	b := r.routing
+	i := b.N
+	b.Node[i], b.Ordinal[i], b.Pool[i] = q.Node, 0, schemas.PoolAggregated
+	b.QueuedMS[i], b.ReleasedMS[i], b.QueueWaitMS[i] = math.NaN(), math.NaN(), 0
+	b.Worker[i], b.Scheduler[i], b.Rank[i], b.OverlapTokens[i] = worker, q.Worker, rank, 0
+	b.SelectedOverlapBlocks[i], b.BestOverlapBlocks[i], b.OverlapRegretBlocks[i] = -1, -1, -1
+	if b.N++; b.N == len(b.Node) {
+		take(r, r.sink.Routing, &r.routing)
+		r.routing.Clear()
+	}
+}
+
+// result records the end of a request; terminalMS is NaN for one that was cut off.
+func (r *recorder) result(q *engine.Request, terminalMS float64) {
+	b := r.results
+	i := b.N
+	b.Node[i], b.CreationOrdinal[i], b.Status[i] = q.Node, q.Creation, q.Status
+	b.ArrivalMS[i], b.FirstAdmitMS[i], b.TerminalMS[i] = q.ArrivalMS, q.AdmitMS, terminalMS
+	b.FirstTokenMS[i], b.SecondTokenMS[i], b.LastTokenMS[i] = q.FirstTokenMS, q.SecondTokenMS, q.LastTokenMS
+	b.InputTokens[i], b.RequestedOutputTokens[i], b.OutputTokens[i] = int32(q.Prompt), int32(q.MaxOutput), int32(q.Output)
+	b.ReusedInputTokens[i], b.FirstAdmissionReused[i] = q.Reused, q.FirstReused
+	b.Worker[i], b.AdmissionCount[i], b.ReadmissionCount[i] = q.Worker, q.Admissions, max(q.Admissions-1, 0)
+	if b.N++; b.N == len(b.Node) {
+		take(r, r.sink.Results, &r.results)
+		r.results.Clear()
+	}
+}
+
+// close hands over what is left.
+func (r *recorder) close() error {
+	for i := range r.slots {
+		if s := &r.slots[i]; s.count > 0 {
+			r.gapRow(s.gapMS, s.count)
+		}
+	}
+	take(r, r.sink.Results, &r.results)
+	take(r, r.sink.Passes, &r.passes)
+	take(r, r.sink.Gaps, &r.gaps)
+	take(r, r.sink.Admissions, &r.admissions)
+	take(r, r.sink.Routing, &r.routing)
+	return r.err
+}

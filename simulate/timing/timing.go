@@ -1,0 +1,125 @@
+// Package timing computes how long the prefill and the decode part of a forward pass
+// take (spec 03 section 6).
+package timing
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/dynosim/dynosim/schemas"
+)
+
+// MaxMS is the longest duration of one part of a pass. A model that asks for more has no
+// meaning and is reported by the caller; every formula below stays exact up to here.
+const MaxMS = 1e15
+
+// Model is a timing model bound to one engine. The zero value is not usable; see New.
+type Model struct {
+	kind                      schemas.TimingKind
+	prefillRatio, decodeRatio float64
+	// poolTokens is the size of a rank's KV pool in tokens.
+	poolTokens float64
+	// fixedPrefill and fixedDecode are the final durations of a fixed model.
+	fixedPrefill, fixedDecode float64
+}
+
+// New binds the engine's timing model to its pool size and speed-up ratios.
+func New(e *schemas.EngineSpec) Model {
+	m := Model{
+		kind:         e.Timing.Kind,
+		prefillRatio: e.SpeedupRatio,
+		decodeRatio:  e.SpeedupRatio * e.DecodeSpeedupRatio,
+		poolTokens:   float64(e.NumBlocks * e.BlockTokens),
+	}
+	if m.kind == schemas.TimingFixed {
+		m.fixedPrefill = Step(e.Timing.PrefillMS, m.prefillRatio)
+		m.fixedDecode = Step(e.Timing.DecodeMS, m.decodeRatio)
+	}
+	return m
+}
+
+// PrefillMS is the duration of the prefill part for requests requests whose computed and
+// cached prompt tokens add up to prompt, of which cached were there before the pass
+// (spec 03 section 6.2). Without requests it is 0.
+func (m *Model) PrefillMS(requests, prompt, cached int64) float64 {
+	if requests == 0 {
+		return 0
+	}
+	if m.kind == schemas.TimingFixed {
+		return m.fixedPrefill
+	}
+	x := float64(requests * (prompt/requests - cached/requests))
+	a := float64(4.209989e-07 * float64(x*x))
+	b := float64(1.518344e-02 * x)
+	return Step(float64(a+b)+1.650142e+01, m.prefillRatio)
+}
+
+// DecodeMS is the duration of the decode part for requests charged requests whose lengths
+// add up to tokens (spec 03 section 6.3). Without requests it is 0.
+func (m *Model) DecodeMS(requests, tokens int64) float64 {
+	if requests == 0 {
+		return 0
+	}
+	if m.kind == schemas.TimingFixed {
+		return m.fixedDecode
+	}
+	u := min(float64(tokens)/m.poolTokens, 1.0)
+	a := float64(-25.74 * float64(u*u))
+	b := float64(54.01 * u)
+	return Step(max(float64(a+b)+5.74, 1.0), m.decodeRatio)
+}
+
+// Step turns a raw duration into the duration of the simulated pass: whole nanoseconds,
+// divided by ratio and rounded again when ratio is positive (spec 03 section 6.1). Both
+// are milliseconds.
+func Step(rawMS, ratio float64) float64 {
+	ns := roundNanoseconds(rawMS / 1000.0)
+	// Dividing by 1 gives the same nanoseconds back as long as the seconds keep them apart.
+	if ratio > 0 && ns > 0 && (ratio != 1 || ns > 1e15) {
+		ns = roundNanoseconds(seconds(ns) / ratio)
+	}
+	return seconds(ns) * 1000.0
+}
+
+// seconds converts whole nanoseconds in the two steps of the reference.
+func seconds(ns uint64) float64 {
+	return float64(ns/1e9) + float64(ns%1e9)/1e9
+}
+
+// roundNanoseconds rounds the exact value of sec seconds to whole nanoseconds, ties to
+// even. Values outside of the uint64 range saturate.
+func roundNanoseconds(sec float64) uint64 {
+	p := sec * 1e9
+	if p < 1<<51 {
+		// The product and its rounding error together are exact; the error decides
+		// where the rounded product looks like a tie.
+		e := math.FMA(sec, 1e9, -p)
+		r := math.RoundToEven(p)
+		switch d := p - r; {
+		case d == 0.5 && e > 0:
+			r++
+		case d == -0.5 && e < 0:
+			r--
+		}
+		return uint64(r)
+	}
+	if !(sec < 1.8e10) {
+		return math.MaxUint64
+	}
+	frac, exp := math.Frexp(sec)
+	hi, lo := bits.Mul64(uint64(math.Ldexp(frac, 53)), 1e9)
+	return shiftRound(hi, lo, 53-exp)
+}
+
+// shiftRound divides the 128-bit number hi:lo by 2^n, 0 <= n < 64, ties to even.
+func shiftRound(hi, lo uint64, n int) uint64 {
+	if n <= 0 {
+		return lo << -n
+	}
+	q := hi<<(64-n) | lo>>n
+	rest, half := lo&(1<<n-1), uint64(1)<<(n-1)
+	if rest > half || rest == half && q&1 == 1 {
+		q++
+	}
+	return q
+}
