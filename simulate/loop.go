@@ -47,7 +47,12 @@ func (e *InvariantError) Error() string { return "replay invariant violated: " +
 // the context's error when that ends first, an *InvariantError when the run cannot go on,
 // or the first error of the sink.
 func Run(ctx context.Context, spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, progress *Progress) (Outcome, error) {
-	c := newCluster(spec, w, sink, progress)
+	return run(ctx, spec, w, sink, progress, false)
+}
+
+// run is Run; with exact no pass takes a short cut, which must not change any row.
+func run(ctx context.Context, spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, progress *Progress, exact bool) (Outcome, error) {
+	c := newCluster(spec, w, sink, progress, exact)
 	err := c.run(ctx)
 	if err == nil {
 		err = c.finish()
@@ -65,6 +70,13 @@ type worker struct {
 	pass int64
 }
 
+// launched is a pass that has started and is not queued yet; others is the earliest end of
+// those behind it in the list.
+type launched struct {
+	worker      int32
+	end, others float64
+}
+
 // cluster is the state of a run.
 type cluster struct {
 	requests engine.Table
@@ -77,6 +89,8 @@ type cluster struct {
 
 	now, limit    float64
 	workerSeconds float64
+	// visited is the latest end of a pass that ran ahead of the clock.
+	visited float64
 	// session has the session of each live slot.
 	session []int32
 	// nextWorker is the round-robin position.
@@ -85,11 +99,13 @@ type cluster struct {
 	// that had one without effect at this sweep.
 	ready []uint64
 	aside []int32
+	// launched lists the passes started at this instant.
+	launched []launched
 
 	ended, passes int64
 }
 
-func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, progress *Progress) *cluster {
+func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, progress *Progress, exact bool) *cluster {
 	if progress == nil {
 		progress = &Progress{}
 	}
@@ -100,6 +116,7 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 		limit: spec.TimeLimitMS, progress: progress,
 	}
 	cfg := vllm.NewConfig(e, c.content.PathTokens(), !math.IsInf(c.limit, 1))
+	cfg.Exact = exact
 	for i := range c.workers {
 		c.workers[i].rank = vllm.NewRank(cfg, e.NumBlocks, e.PrefixCaching, &c.requests, c.content, c.record.gap)
 	}
@@ -132,9 +149,14 @@ func (c *cluster) run(ctx context.Context) error {
 		if next > c.limit {
 			return nil
 		}
-		c.workerSeconds += float64(len(c.workers)) * (next - c.now) / 1000.0
-		c.now = next
+		c.advance(next)
 	}
+}
+
+// advance moves the clock (spec 05 section 9.5).
+func (c *cluster) advance(to float64) {
+	c.workerSeconds += float64(len(c.workers)) * (to - c.now) / 1000.0
+	c.now = to
 }
 
 // stuck decides what it means that no instant is left.
@@ -159,7 +181,7 @@ func (c *cluster) instant() error {
 			return err
 		}
 		if !changed && !started {
-			return nil
+			return c.launch()
 		}
 	}
 }
@@ -176,19 +198,25 @@ func (c *cluster) endPasses() (changed bool) {
 
 // endPass delivers the outputs of a worker's pass.
 func (c *cluster) endPass(id int32) {
+	c.recordPass(id)
+	w := &c.workers[id]
+	w.busy = false
+	for _, e := range w.rank.Pass().Ended {
+		c.end(e.Slot)
+	}
+	if !w.rank.Idle() {
+		c.ready[id>>6] |= 1 << (id & 63)
+	}
+}
+
+// recordPass records the worker's pass, which is complete.
+func (c *cluster) recordPass(id int32) {
 	w := &c.workers[id]
 	p := w.rank.Pass()
 	c.record.pass(id, 0, w.pass, p, w.rank.Pool().Active(), w.rank.Pool().Idle())
 	c.record.gap(p.GapMS, p.GapCount)
 	c.passes++
 	w.pass++
-	w.busy = false
-	for _, e := range p.Ended {
-		c.end(e.Slot)
-	}
-	if !w.rank.Idle() {
-		c.ready[id>>6] |= 1 << (id & 63)
-	}
 }
 
 // end takes a request that reached its end out of the system.
@@ -275,7 +303,7 @@ func (c *cluster) startPass(id int32) (effect bool, err error) {
 	w := &c.workers[id]
 	end := w.rank.Decide(c.now)
 	if !(end-c.now < maxPassMS) {
-		return false, &InvariantError{fmt.Sprintf("worker %d: a pass at %g ms would last %g ms; the longest simulated pass is %g ms", id, c.now, end-c.now, float64(maxPassMS))}
+		return false, c.tooLong(id, c.now, end)
 	}
 	w.rank.Emit(end)
 	p := w.rank.Pass()
@@ -291,15 +319,66 @@ func (c *cluster) startPass(id int32) (effect bool, err error) {
 		return true, nil
 	}
 	w.busy = true
-	c.events.push(event{at: end, class: passEnd, pool: uint8(schemas.PoolAggregated), worker: id, ordinal: w.pass})
+	c.launched = append(c.launched, launched{id, end, math.Inf(1)})
 	return true, nil
+}
+
+// launch queues the ends of the passes that started at this instant, once it has settled.
+// Before that, it lets each worker run ahead while nothing could reach it.
+func (c *cluster) launch() error {
+	horizon := min(c.source.nextReady(), c.limit)
+	// Requests that end on one worker release others in a closed loop or a session.
+	coupled := c.source.sessions != nil || c.source.limit > 0
+	for i := len(c.launched) - 2; i >= 0 && coupled; i-- {
+		c.launched[i].others = min(c.launched[i+1].others, c.launched[i+1].end)
+	}
+	for _, l := range c.launched {
+		until := horizon
+		if coupled {
+			until = min(until, l.others)
+			if len(c.events) > 0 {
+				until = min(until, c.events[0].at)
+			}
+		}
+		end, err := c.coast(l.worker, l.end, until)
+		if err != nil {
+			return err
+		}
+		c.events.push(event{at: end, class: passEnd, pool: uint8(schemas.PoolAggregated), worker: l.worker, ordinal: c.workers[l.worker].pass})
+	}
+	c.launched = c.launched[:0]
+	return nil
+}
+
+// coast runs the passes of a worker ahead of the clock while they end before horizon and
+// end no request, and returns the end of the pass that is then in flight. Such passes have
+// no effect outside of the worker, so nobody can tell that they were early.
+func (c *cluster) coast(id int32, end, horizon float64) (float64, error) {
+	rank := c.workers[id].rank
+	p := rank.Pass()
+	for end < horizon && len(p.Ended) == 0 && rank.Coasting() {
+		c.recordPass(id)
+		c.visited = max(c.visited, end)
+		start := end
+		if end = rank.Coast(); !(end-start < maxPassMS) {
+			return end, c.tooLong(id, start, end)
+		}
+	}
+	return end, nil
 }
 
 // maxPassMS bounds the length of a pass: thirty years.
 const maxPassMS = 1e12
 
+func (c *cluster) tooLong(id int32, start, end float64) error {
+	return &InvariantError{fmt.Sprintf("worker %d: a pass at %g ms would last %g ms; the longest simulated pass is %g ms", id, start, end-start, float64(maxPassMS))}
+}
+
 // finish records the requests that the time limit cut off and hands over the last rows.
 func (c *cluster) finish() error {
+	if c.visited > c.now {
+		c.advance(c.visited)
+	}
 	for slot := range c.requests.Slots {
 		if r := &c.requests.Slots[slot]; r.Node >= 0 {
 			c.abandon(int32(slot), r)

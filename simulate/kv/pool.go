@@ -106,19 +106,20 @@ func (p *Pool) Use(e int32) {
 	x.refs++
 }
 
-// Store gives one private block of a request the content (chain, position) and returns its
-// entry, used once. The content becomes visible unless an older copy already is.
-func (p *Pool) Store(chain, position int32) int32 {
+// Page returns the page of a chain and makes it when there is none. Something must be
+// stored on a new page before anything else happens to the pool.
+func (p *Pool) Page(chain int32) int32 {
 	pg := p.index.find(chain)
 	if pg < 0 {
 		pg = p.newPage(chain)
 		p.index.insert(chain, pg)
 	}
-	return p.StoreAt(pg, position)
+	return pg
 }
 
-// StoreAt is Store for a page that is known.
-func (p *Pool) StoreAt(pg, position int32) int32 {
+// Store gives one private block of a request the content (page, position) and returns its
+// entry, used once. The content becomes visible unless an older copy already is.
+func (p *Pool) Store(pg, position int32) int32 {
 	e := p.newEntry()
 	p.entries[e] = entry{refs: 1, older: None, newer: None, page: pg, position: position, nextCopy: None}
 	p.pages[pg].entries++

@@ -108,8 +108,12 @@ func (k *Rank) cache(r *engine.Request, from, to int64) {
 		return
 	}
 	at := k.position(from)
-	for i := from; i < to; i++ {
-		r.Blocks = append(r.Blocks, k.pool.Store(r.Path[at.element], at.position))
+	for i, element, page := from, int64(-1), int32(-1); i < to; i++ {
+		if at.element != element {
+			element = at.element
+			page = k.pool.Page(r.Path[element])
+		}
+		r.Blocks = append(r.Blocks, k.pool.Store(page, at.position))
 		k.next(&at)
 	}
 }
@@ -292,7 +296,7 @@ func (k *Rank) storeOwn(r *engine.Request, held, full int64) {
 	if k.content.Interned() {
 		k.content.Extend(r, full)
 		for i := held; i < full; i++ {
-			r.Blocks = append(r.Blocks, k.pool.Store(r.Path[i], 0))
+			r.Blocks = append(r.Blocks, k.pool.Store(k.pool.Page(r.Path[i]), 0))
 		}
 		return
 	}
@@ -302,6 +306,6 @@ func (k *Rank) storeOwn(r *engine.Request, held, full int64) {
 		for own/n >= int64(len(r.OwnPages)) {
 			r.OwnPages = append(r.OwnPages, k.pool.PrivatePage())
 		}
-		r.Blocks = append(r.Blocks, k.pool.StoreAt(r.OwnPages[own/n], int32(own%n)))
+		r.Blocks = append(r.Blocks, k.pool.Store(r.OwnPages[own/n], int32(own%n)))
 	}
 }

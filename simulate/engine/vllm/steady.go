@@ -26,6 +26,31 @@ func (k *Rank) leaveSteady(r *engine.Request) {
 	k.phases.add(r.Computed, k.step, -1)
 }
 
+// Coasting reports whether the next pass can only advance the steady requests: nothing
+// waits, nothing else runs, and the pool has the blocks. An arrival before the end of that
+// pass changes nothing in it.
+func (k *Rank) Coasting() bool {
+	return k.steady > 0 && k.steady == int64(len(k.running)) && k.waiting.len() == 0 && !k.cfg.Exact &&
+		k.authored == 0 && k.steady <= k.cfg.MaxBatchedTokens && k.phases.at(k.step) <= k.pool.Available()
+}
+
+// Coast decides and emits the next pass of a coasting rank, which begins at the end of the
+// last one, and returns its end.
+func (k *Rank) Coast() (endMS float64) {
+	p := &k.pass
+	*p = Pass{
+		StartMS: k.lastEnd, Admitted: p.Admitted[:0], Ended: p.Ended[:0], scheduled: k.steady,
+		DecodeRequests: k.steady, DecodeTokens: k.lengthSum, Running: int32(len(k.running)),
+	}
+	k.passes++
+	k.pool.Take(k.phases.at(k.step))
+	p.DecodeMS = k.cfg.Timing.DecodeMS(p.DecodeRequests, p.DecodeTokens)
+	p.EndMS = p.StartMS + p.DecodeMS
+	k.advance(p.EndMS)
+	k.lastEnd = p.EndMS
+	return p.EndMS
+}
+
 // settle dissolves the steady set. With decided true the pass being decided has already
 // given each of them its computation, and their schedule entries are made explicit.
 func (k *Rank) settle(decided bool) {

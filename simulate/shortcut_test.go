@@ -1,0 +1,174 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/dynosim/dynosim/lower"
+	"github.com/dynosim/dynosim/schemas"
+)
+
+// rows keeps every row of a run as text, gaps summed up.
+type rows struct {
+	results, passes, admissions, routing []string
+	gaps                                 map[float64]int64
+}
+
+func collect() (*rows, schemas.Sink) {
+	r := &rows{gaps: map[float64]int64{}}
+	return r, schemas.Sink{
+		Results: keep[schemas.ResultBatch](func(b *schemas.ResultBatch) {
+			for i := range b.N {
+				r.results = append(r.results, fmt.Sprint(b.Node[i], b.CreationOrdinal[i], b.ArrivalMS[i], b.FirstAdmitMS[i], b.FirstTokenMS[i],
+					b.SecondTokenMS[i], b.LastTokenMS[i], b.TerminalMS[i], b.Status[i], b.InputTokens[i], b.RequestedOutputTokens[i],
+					b.OutputTokens[i], b.ReusedInputTokens[i], b.FirstAdmissionReused[i], b.Worker[i], b.AdmissionCount[i], b.ReadmissionCount[i]))
+			}
+			b.Clear()
+		}),
+		Passes: keep[schemas.PassBatch](func(b *schemas.PassBatch) {
+			for i := range b.N {
+				r.passes = append(r.passes, fmt.Sprint(b.Worker[i], b.Pass[i], b.StartMS[i], b.PrefillMS[i], b.DecodeMS[i], b.EndMS[i],
+					b.PrefillRequests[i], b.PrefillTokens[i], b.PrefillKVTokens[i], b.DecodeRequests[i], b.DecodeKVTokens[i], b.OutputTokens[i],
+					b.Admitted[i], b.Preempted[i], b.Completed[i], b.Rejected[i], b.Running[i], b.Waiting[i], b.ActiveBlocks[i], b.IdleBlocks[i]))
+			}
+			b.Clear()
+		}),
+		Gaps: keep[schemas.GapBatch](func(b *schemas.GapBatch) {
+			for i := range b.N {
+				r.gaps[b.GapMS[i]] += b.Count[i]
+			}
+			b.Clear()
+		}),
+		Admissions: keep[schemas.AdmissionBatch](func(b *schemas.AdmissionBatch) {
+			for i := range b.N {
+				r.admissions = append(r.admissions, fmt.Sprint(b.Node[i], b.Ordinal[i], b.Worker[i], b.AtMS[i], b.ReusedInputTokens[i]))
+			}
+			b.Clear()
+		}),
+		Routing: keep[schemas.RoutingBatch](func(b *schemas.RoutingBatch) {
+			for i := range b.N {
+				r.routing = append(r.routing, fmt.Sprint(b.Node[i], b.Worker[i], b.Scheduler[i], b.Rank[i]))
+			}
+			b.Clear()
+		}),
+	}
+}
+
+// keep is a recorder that reads the batch and uses it again.
+type keep[T any] func(*T)
+
+func (k keep[T]) Take(b *T) (*T, error) { k(b); return b, nil }
+
+// drawWorkload draws prompts over few blocks, so that prefixes are shared, as a list or as
+// sessions, open or closed.
+func drawWorkload(t *rapid.T) *lower.Workload {
+	w := &lower.Workload{BlockTokens: rapid.Int64Range(1, 9).Draw(t, "trace block")}
+	requests := rapid.IntRange(1, 25).Draw(t, "requests")
+	type prefix struct {
+		parent int32
+		block  uint32
+	}
+	chains := map[prefix]int32{}
+	at := 0.0
+	delays := []float64{0, 0, 1, 2.5, 10}
+	for i := range requests {
+		leaf := int32(-1)
+		blocks := rapid.IntRange(0, 6).Draw(t, "blocks")
+		for depth := range blocks {
+			p := prefix{leaf, rapid.Uint32Range(0, 2).Draw(t, "block")}
+			id, known := chains[p]
+			if !known {
+				id = int32(len(chains))
+				chains[p] = id
+				w.Chains.Parent = append(w.Chains.Parent, p.parent)
+				w.Chains.Block = append(w.Chains.Block, p.block)
+				w.Chains.Depth = append(w.Chains.Depth, int32(depth))
+			}
+			leaf = id
+		}
+		covered := max(int64(blocks)*w.BlockTokens-rapid.Int64Range(0, w.BlockTokens-1).Draw(t, "cut"), 0)
+		tail := rapid.Int64Range(0, 8).Draw(t, "tail")
+		if covered == 0 {
+			leaf, tail = -1, tail+1
+		}
+		at += rapid.SampledFrom(delays).Draw(t, "gap")
+		n := &w.Nodes
+		n.ReleaseMS = append(n.ReleaseMS, at)
+		n.DelayMS = append(n.DelayMS, rapid.SampledFrom(delays).Draw(t, "delay"))
+		n.InputTokens = append(n.InputTokens, int32(covered+tail))
+		n.OutputTokens = append(n.OutputTokens, rapid.Int32Range(0, 30).Draw(t, "output"))
+		n.Chain, n.ChainTokens = append(n.Chain, leaf), append(n.ChainTokens, int32(covered))
+		n.RequestIndex = append(n.RequestIndex, int32(i))
+	}
+	if rapid.Bool().Draw(t, "closed") {
+		w.Concurrency = rapid.Int64Range(1, 6).Draw(t, "concurrency")
+	}
+	if rapid.Bool().Draw(t, "sessions") {
+		w.Sessions = &lower.Sessions{First: []int32{0}}
+		for first := 0; first < requests; {
+			first = min(requests, first+rapid.IntRange(1, 4).Draw(t, "turns"))
+			w.Sessions.First = append(w.Sessions.First, int32(first))
+		}
+	}
+	return w
+}
+
+func drawSpec(t *rapid.T) *schemas.RunSpec {
+	limits := []int64{1, 2, 3, 5, 8, 16, 33, schemas.Unlimited}
+	e := schemas.EngineSpec{
+		Backend: schemas.BackendVLLM, BlockTokens: rapid.Int64Range(2, 7).Draw(t, "block"),
+		NumBlocks:    rapid.Int64Range(3, 40).Draw(t, "pool"),
+		MaxSequences: rapid.SampledFrom(limits).Draw(t, "sequences"), MaxBatchedTokens: rapid.SampledFrom(limits).Draw(t, "budget"),
+		MaxModelLen:    rapid.SampledFrom([]int64{20, 40, schemas.Unlimited, schemas.Unlimited}).Draw(t, "model length"),
+		PrefixCaching:  rapid.Bool().Draw(t, "caching"),
+		ChunkedPrefill: rapid.Bool().Draw(t, "chunked"),
+		Preemption:     rapid.SampledFrom([]schemas.PreemptionMode{schemas.PreemptFIFO, schemas.PreemptLIFO}).Draw(t, "preemption"),
+		SpeedupRatio:   1, DecodeSpeedupRatio: 1,
+		Timing: rapid.SampledFrom([]schemas.TimingSpec{
+			{Kind: schemas.TimingFixed, PrefillMS: 10, DecodeMS: 1}, {Kind: schemas.TimingFixed, PrefillMS: 0, DecodeMS: 2},
+			{Kind: schemas.TimingFixed}, {Kind: schemas.TimingPolynomial},
+		}).Draw(t, "timing"),
+	}
+	return &schemas.RunSpec{Engine: e, Workers: rapid.IntRange(1, 3).Draw(t, "workers"),
+		TimeLimitMS: rapid.SampledFrom([]float64{math.Inf(1), math.Inf(1), 12.5, 60, 200}).Draw(t, "limit")}
+}
+
+// TestShortCuts compares runs that advance decoding batches as a whole, and ahead of the
+// clock, with runs that walk every request in every pass: no row may differ.
+func TestShortCuts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec, w := drawSpec(t), drawWorkload(t)
+		fast, sink := collect()
+		outcome, err := Run(context.Background(), spec, w, sink, nil)
+		slow, sink := collect()
+		wanted, wantedErr := run(context.Background(), spec, w, sink, nil, true)
+
+		var stuck *InvariantError
+		if err != nil && !errors.As(err, &stuck) || fmt.Sprint(err) != fmt.Sprint(wantedErr) {
+			t.Fatalf("short cuts end with %v, exact passes with %v", err, wantedErr)
+		}
+		if err != nil {
+			return
+		}
+		if math.Abs(outcome.WorkerSeconds-wanted.WorkerSeconds) > 1e-9*wanted.WorkerSeconds {
+			t.Fatalf("worker seconds %v, want %v", outcome.WorkerSeconds, wanted.WorkerSeconds)
+		}
+		outcome.WorkerSeconds = wanted.WorkerSeconds
+		if outcome != wanted {
+			t.Fatalf("outcome %+v, want %+v", outcome, wanted)
+		}
+		// Passes that ran ahead of the clock stand earlier in the table.
+		slices.Sort(fast.passes)
+		slices.Sort(slow.passes)
+		if d := cmp.Diff(slow, fast, cmp.AllowUnexported(rows{})); d != "" {
+			t.Fatalf("rows differ (- exact, + short cuts):\n%s", d)
+		}
+	})
+}
