@@ -128,21 +128,21 @@ type ResultBatch struct {
 
 // PassBatch holds rows of passes: completed forward passes of one rank each.
 type PassBatch struct {
-	N                         int
-	Worker, Rank              []int32
-	Pass                      []int64
-	StartMS, PrefillMS        []float64
-	DecodeMS, EndMS           []float64
-	PrefillRequests           []int32
-	PrefillTokens             []int64
-	PrefillKVTokens           []int64
-	DecodeRequests            []int32
-	DecodeKVTokens            []int64
-	OutputTokens              []int32
-	Admitted, Preempted       []int32
-	Completed, Rejected       []int32
-	Running, Waiting          []int32
-	ActiveBlocks, IdleBlocks  []int32
+	N                        int
+	Worker, Rank             []int32
+	Pass                     []int64
+	StartMS, PrefillMS       []float64
+	DecodeMS, EndMS          []float64
+	PrefillRequests          []int32
+	PrefillTokens            []int64
+	PrefillKVTokens          []int64
+	DecodeRequests           []int32
+	DecodeKVTokens           []int64
+	OutputTokens             []int32
+	Admitted, Preempted      []int32
+	Completed, Rejected      []int32
+	Running, Waiting         []int32
+	ActiveBlocks, IdleBlocks []int32
 }
 
 // GapBatch holds rows of token_gaps.
@@ -154,23 +154,23 @@ type GapBatch struct {
 
 // AdmissionBatch holds rows of admissions.
 type AdmissionBatch struct {
-	N                             int
-	Node, Ordinal, PoolOrdinal    []int32
-	Pool                          []Pool
-	Worker                        []int32
-	AtMS                          []float64
-	ReusedInputTokens             []int32
+	N                          int
+	Node, Ordinal, PoolOrdinal []int32
+	Pool                       []Pool
+	Worker                     []int32
+	AtMS                       []float64
+	ReusedInputTokens          []int32
 }
 
 // RoutingBatch holds rows of routing. QueuedMS and ReleasedMS are NaN for a request that
 // was placed at once. Block counts are -1 where the policy does not know them.
 type RoutingBatch struct {
-	N                                          int
-	Node, Ordinal                              []int32
-	Pool                                       []Pool
-	QueuedMS, ReleasedMS, QueueWaitMS          []float64
-	Worker, Scheduler, Rank                    []int32
-	OverlapTokens                              []int32
-	SelectedOverlapBlocks, BestOverlapBlocks   []int32
-	OverlapRegretBlocks                        []int32
+	N                                        int
+	Node, Ordinal                            []int32
+	Pool                                     []Pool
+	QueuedMS, ReleasedMS, QueueWaitMS        []float64
+	Worker, Scheduler, Rank                  []int32
+	OverlapTokens                            []int32
+	SelectedOverlapBlocks, BestOverlapBlocks []int32
+	OverlapRegretBlocks                      []int32
 }

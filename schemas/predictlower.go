@@ -1,0 +1,117 @@
+package schemas
+
+import (
+	"fmt"
+	"math"
+)
+
+// RunSpec lowers a parsed document to the run specification. What is valid but not
+// simulated by this release gives an *Unsupported that names all of it.
+func (p *Prediction) RunSpec() (*RunSpec, error) {
+	t := p.Traffic
+	if t == nil {
+		t = DefaultTraffic()
+	}
+	if err := p.missing(t).err(p.File); err != nil {
+		return nil, err
+	}
+	role := p.Engine.Workers.Aggregated
+	spec := &RunSpec{
+		Source:      t.Source.spec(),
+		Load:        t.Load.spec(),
+		Engine:      p.Engine.spec(role),
+		Workers:     int(role.Parallelism.Replicas),
+		TimeLimitMS: math.Inf(1),
+		SLA:         p.sla().spec(),
+		Stack:       p.Stack,
+	}
+	if n, ok := t.Stop.count(&t.Load); ok {
+		spec.Source.Count = int64(n)
+	}
+	if t.Stop != nil && t.Stop.MaxVirtualTimeSeconds != nil {
+		spec.TimeLimitMS = 1000.0 * *t.Stop.MaxVirtualTimeSeconds
+	}
+	return spec, nil
+}
+
+// missing lists what the document asks for that this release does not have.
+func (p *Prediction) missing(t *Traffic) features {
+	var f features
+	e := &p.Engine
+	f.need(e.Mode == ModeDisaggregated, "engine.mode: disaggregated")
+	f.need(e.Backend != BackendVLLM, fmt.Sprintf("engine.backend: %s", e.Backend))
+	f.need(e.ContextTokens == 0, "engine.context_length: max (give a number of tokens)")
+	for _, w := range e.roles() {
+		f.need(w.Timing.Type == typeDefault, w.path+".timing.type: default (use polynomial or fixed)")
+		f.need(w.KVCache.Capacity.Type == typeDefault, w.path+".kv_cache.capacity.type: default (use fixed)")
+		f.need(w.Parallelism.AttentionData > 1, fmt.Sprintf("%s.parallelism.attention_data: %d", w.path, w.Parallelism.AttentionData))
+		f.need(w.KVCache.HostOffload != nil, w.path+".kv_cache.host_offload")
+		f.need(w.KVCache.G3Offload != nil, w.path+".kv_cache.g3_offload")
+	}
+	f.need(p.Router != nil && p.Router.Policy == PolicyKVRouter, "router.policy: kv_router")
+	f.need(p.Planner.enabled(), "planner.policy: enabled")
+	f.need(t.Source.Type == SourceTypeTrace && agenticFormat(t.Source.Format), fmt.Sprintf("traffic.source.format: %s", t.Source.Format))
+	f.need(t.Load.AgenticLanes != nil, "traffic.load.agentic_lanes")
+	return f
+}
+
+// spec is the source without its count.
+func (s *Source) spec() SourceSpec {
+	switch s.Type {
+	case SourceTypeSession:
+		return SourceSpec{
+			Kind: SourceSynthetic, InputTokens: s.NewInputTokensPerTurn, OutputTokens: s.OutputTokensPerTurn,
+			Turns: s.Session.Turns, InterTurnDelayMS: s.Session.InterTurnDelayMS,
+			SharedPrefixRatio: s.Session.SharedPrefixRatio, PrefixGroups: s.Session.PrefixGroups,
+		}
+	case SourceTypeTrace:
+		out := SourceSpec{Kind: SourceTrace, Format: s.Format, Paths: s.Paths}
+		switch {
+		case s.BlockTokens != nil:
+			out.BlockTokens = *s.BlockTokens
+		case s.Format != FormatDynamo && s.Format != FormatWeka:
+			out.BlockTokens = defaultTraceBlockTokens
+		}
+		return out
+	}
+	return SourceSpec{Kind: SourceSynthetic, InputTokens: s.InputTokens, OutputTokens: s.OutputTokens, Turns: 1}
+}
+
+// defaultTraceBlockTokens is the tokens of a hash id where the trace does not say (spec 07 section 2.1).
+const defaultTraceBlockTokens = 512
+
+// spec is the load of the run.
+func (l *Load) spec() LoadSpec {
+	switch l.Type {
+	case LoadTypePoisson:
+		return LoadSpec{Kind: LoadPoisson, RatePerSecond: l.rate(), Seed: l.Seed, Speedup: 1}
+	case LoadTypeConstantRate:
+		return LoadSpec{Kind: LoadConstantInterval, IntervalMS: 1000.0 / l.rate(), Speedup: 1}
+	case LoadTypeTraceTimestamps:
+		return LoadSpec{Kind: LoadTraceTimestamps, Speedup: l.Speedup}
+	}
+	return LoadSpec{Kind: LoadConcurrency, Concurrency: l.Concurrency, Speedup: 1}
+}
+
+// spec is the engine of one worker of the role (spec 07 section 3.1).
+func (e *Engine) spec(w *WorkerRole) EngineSpec {
+	return EngineSpec{
+		Backend:                 e.Backend,
+		BlockTokens:             w.KVCache.blockTokens(e.Backend),
+		NumBlocks:               w.KVCache.Capacity.Blocks,
+		MaxSequences:            w.Scheduler.MaxSequences,
+		MaxBatchedTokens:        w.Scheduler.MaxBatchedTokens,
+		MaxModelLen:             e.ContextTokens,
+		PrefixCaching:           w.KVCache.PrefixCaching,
+		ChunkedPrefill:          true,
+		PrefillScheduleInterval: w.Scheduler.PrefillScheduleInterval,
+		Preemption:              PreemptLIFO,
+		SpeedupRatio:            1,
+		DecodeSpeedupRatio:      1,
+		Timing:                  TimingSpec{Kind: TimingKind(w.Timing.Type), PrefillMS: w.Timing.PrefillMS, DecodeMS: w.Timing.DecodeMS},
+		DataParallelRanks:       w.Parallelism.AttentionData,
+		TensorParallel:          w.Parallelism.Tensor,
+		PipelineParallel:        w.Parallelism.Pipeline,
+		StartupMS:               w.StartupSeconds * 1000,
+	}
+}
