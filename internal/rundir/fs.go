@@ -1,0 +1,54 @@
+package rundir
+
+import (
+	"io"
+	"os"
+)
+
+// FS is what a run directory needs of a file system. The zero Options use the real
+// one; tests put one in its place that fails on demand.
+type FS interface {
+	// MkdirAll creates path and its missing parents.
+	MkdirAll(path string) error
+	// ReadDir lists the entries of path, sorted by name.
+	ReadDir(path string) ([]os.DirEntry, error)
+	// Create makes a new file for writing and fails when it exists.
+	Create(path string) (WriteFile, error)
+	// Rename moves a file within one directory, replacing what was there.
+	Rename(from, to string) error
+	// Remove deletes a file or an empty directory.
+	Remove(path string) error
+	// SyncDir makes the entries of path durable.
+	SyncDir(path string) error
+}
+
+// WriteFile is an open file of an FS.
+type WriteFile interface {
+	io.Writer
+	Sync() error
+	Close() error
+}
+
+// osFS is the real file system.
+type osFS struct{}
+
+func (osFS) MkdirAll(path string) error                 { return os.MkdirAll(path, 0o777) }
+func (osFS) ReadDir(path string) ([]os.DirEntry, error) { return os.ReadDir(path) }
+func (osFS) Rename(from, to string) error               { return os.Rename(from, to) }
+func (osFS) Remove(path string) error                   { return os.Remove(path) }
+
+func (osFS) Create(path string) (WriteFile, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+}
+
+func (osFS) SyncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if cerr := d.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}

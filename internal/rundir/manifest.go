@@ -1,0 +1,123 @@
+package rundir
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// ManifestFormat is the version of the manifest's own layout.
+const ManifestFormat = 1
+
+// Stage states of a manifest.
+const (
+	StateComplete = "complete"
+	StateFailed   = "failed"
+)
+
+// Manifest describes a run directory. Two runs of the same program over the same input
+// have the same manifest but for WallClock.
+type Manifest struct {
+	Format int `json:"format"`
+	// Program is the version of the program that wrote the run.
+	Program string `json:"program"`
+	// ConfigDigest identifies the configuration after defaults and overrides.
+	ConfigDigest string `json:"config_digest"`
+	// Inputs are the files read, in the order in which the configuration names them.
+	Inputs []InputEntry `json:"inputs"`
+	// Stages tells which stages ended well, in their order.
+	Stages []StageEntry `json:"stages"`
+	// Tables and Files are filled in by Dir.WriteManifest, sorted by name.
+	Tables []TableEntry `json:"tables"`
+	Files  []string     `json:"files"`
+	// WallClock holds everything that differs between two equal runs.
+	WallClock WallClock `json:"wall_clock"`
+}
+
+// InputEntry is one input file.
+type InputEntry struct {
+	Path   string `json:"path"`
+	Bytes  int64  `json:"bytes"`
+	Digest string `json:"digest"`
+}
+
+// StageEntry is one stage: ingest, lower, simulate or report.
+type StageEntry struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	// Error says why a failed stage failed.
+	Error string `json:"error,omitempty"`
+}
+
+// TableEntry is one published table.
+type TableEntry struct {
+	Name    string `json:"name"`
+	Version int    `json:"version"`
+	Stage   string `json:"stage"`
+	Rows    int64  `json:"rows"`
+	Bytes   int64  `json:"bytes"`
+}
+
+// WallClock holds real times.
+type WallClock struct {
+	// StartedAt is the start of the run in RFC 3339.
+	StartedAt string `json:"started_at,omitempty"`
+	// SimulationMS is the real duration of the simulation.
+	SimulationMS float64 `json:"simulation_ms"`
+}
+
+// WriteManifest completes m with what was published and writes it. It is the last file
+// of a run.
+func (d *Dir) WriteManifest(m Manifest) error {
+	d.mu.Lock()
+	m.Format = ManifestFormat
+	m.Tables = slices.Clone(d.tables)
+	m.Files = slices.Clone(d.names)
+	d.mu.Unlock()
+	slices.SortFunc(m.Tables, func(a, b TableEntry) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(m.Files)
+	// Empty lists, not null: readers iterate over them.
+	m.Tables, m.Files = orEmpty(m.Tables), orEmpty(m.Files)
+	m.Inputs, m.Stages = orEmpty(m.Inputs), orEmpty(m.Stages)
+	b, err := json.MarshalIndent(&m, "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", filepath.Join(d.path, ManifestName), err)
+	}
+	f, err := d.NewFile(ManifestName)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(append(b, '\n')); err != nil {
+		f.Abort()
+		return err
+	}
+	return d.Publish(f)
+}
+
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// ReadManifest reads the manifest of the run directory path. A directory without one is
+// not a complete run: the error says so and wraps fs.ErrNotExist.
+func ReadManifest(path string) (*Manifest, error) {
+	name := filepath.Join(path, ManifestName)
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a complete run directory: cannot read %s: %w", path, ManifestName, cause(err))
+	}
+	var m Manifest
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, fmt.Errorf("%s: not a manifest: %w", name, err)
+	}
+	if m.Format != ManifestFormat {
+		return nil, fmt.Errorf("%s: manifest format %d, this program reads format %d", name, m.Format, ManifestFormat)
+	}
+	return &m, nil
+}

@@ -1,0 +1,187 @@
+package metrics
+
+import "github.com/dynosim/dynosim/schemas"
+
+// NodeColumns holds the table nodes (one element a node), as package lower lays it out.
+type NodeColumns struct {
+	// RequestIndex is the row of requests; nil numbers the nodes from 0.
+	RequestIndex []int32
+	// SessionNames holds one name a session and Session the session of a node, -1 for
+	// none. Session and Turn are nil for a plain list of requests.
+	SessionNames  []string
+	Session, Turn []int32
+	// ReleaseMS is NaN where a predecessor or the concurrency limit decides.
+	ReleaseMS                 []float64
+	InputTokens, OutputTokens []int32
+	// Chain is -1 for none.
+	Chain, ChainTokens []int32
+}
+
+func writeNodes(w *tableWriter, c *NodeColumns) error {
+	first := int32(w.rows)
+	var ids []int32
+	return w.write(len(c.InputTokens), func(lo, hi int) {
+		ids = ids[:0]
+		for i := lo; i < hi; i++ {
+			ids = append(ids, first+int32(i))
+		}
+		w.i32(ids)
+		if c.RequestIndex != nil {
+			w.i32(c.RequestIndex[lo:hi])
+		} else {
+			w.i32(ids)
+		}
+		if c.Session != nil {
+			w.str(hi-lo, true, func(i int) (string, bool) {
+				s := c.Session[lo+i]
+				if s < 0 {
+					return "", false
+				}
+				return c.SessionNames[s], true
+			})
+			w.i32Null(c.Session[lo:hi])
+			w.i32Null(c.Turn[lo:hi])
+		} else {
+			w.nulls(hi - lo)
+			w.nulls(hi - lo)
+			w.nulls(hi - lo)
+		}
+		w.f64Null(c.ReleaseMS[lo:hi])
+		w.i32(c.InputTokens[lo:hi])
+		w.i32(c.OutputTokens[lo:hi])
+		w.i32Null(c.Chain[lo:hi])
+		w.i32(c.ChainTokens[lo:hi])
+	})
+}
+
+// EdgeColumns holds the table edges, one element an edge. Nil Trigger and Relation stand
+// for "completion" and "sequence" in every row.
+type EdgeColumns struct {
+	Predecessor, Successor []int32
+	Trigger                []string
+	DelayMS                []float64
+	Relation               []string
+}
+
+func writeEdges(w *tableWriter, c *EdgeColumns) error {
+	pick := func(v []string, lo int, or string) func(int) (string, bool) {
+		if v == nil {
+			return func(int) (string, bool) { return or, true }
+		}
+		return func(i int) (string, bool) { return v[lo+i], true }
+	}
+	return w.write(len(c.Predecessor), func(lo, hi int) {
+		w.i32(c.Predecessor[lo:hi])
+		w.i32(c.Successor[lo:hi])
+		w.str(hi-lo, false, pick(c.Trigger, lo, "completion"))
+		w.f64(c.DelayMS[lo:hi])
+		w.str(hi-lo, false, pick(c.Relation, lo, "sequence"))
+	})
+}
+
+// ChainColumns holds the table chains, one element a chain. Parent is -1 for a first block.
+type ChainColumns struct {
+	Parent []int32
+	Block  []uint32
+}
+
+func writeChains(w *tableWriter, c *ChainColumns) error {
+	first := int32(w.rows)
+	var ids, blocks []int32
+	return w.write(len(c.Parent), func(lo, hi int) {
+		ids, blocks = ids[:0], blocks[:0]
+		for i := lo; i < hi; i++ {
+			ids = append(ids, first+int32(i))
+			blocks = append(blocks, int32(c.Block[i]))
+		}
+		w.i32(ids)
+		w.i32Null(c.Parent[lo:hi])
+		w.i32(blocks)
+	})
+}
+
+// sourceWriter writes the tables requests and blocks of one source.
+type sourceWriter struct {
+	requests, blocks *tableWriter
+	next             int64 // request_index of the next row
+	index            []int64
+	count, position  []int32
+}
+
+func (s *sourceWriter) write(b *schemas.RequestBatch) error {
+	first := s.next
+	s.next += int64(b.N)
+	if w := s.requests; w != nil {
+		err := w.write(b.N, func(lo, hi int) {
+			s.index, s.count = s.index[:0], s.count[:0]
+			for i := lo; i < hi; i++ {
+				s.index = append(s.index, first+int64(i))
+				start := 0
+				if i > 0 {
+					start = b.BlockEnd[i-1]
+				}
+				s.count = append(s.count, int32(b.BlockEnd[i]-start))
+			}
+			w.i64(s.index)
+			w.i64(b.Line[lo:hi])
+			w.str(hi-lo, true, func(i int) (string, bool) { return b.SessionID[lo+i], b.HasSession[lo+i] })
+			w.str(hi-lo, true, func(i int) (string, bool) { return b.RequestID[lo+i], b.HasRequest[lo+i] })
+			w.i64(b.InputTokens[lo:hi])
+			w.i64(b.OutputTokens[lo:hi])
+			w.f64Has(b.TimestampMS[lo:hi], b.HasTimestamp[lo:hi])
+			w.f64Has(b.DelayMS[lo:hi], b.HasDelay[lo:hi])
+			w.i32(b.Priority[lo:hi])
+			w.u32(b.StrictPriority[lo:hi])
+			w.str(hi-lo, true, func(i int) (string, bool) { return b.PolicyClass[lo+i], b.HasPolicyClass[lo+i] })
+			w.i32(s.count)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if s.blocks == nil || b.N == 0 {
+		return nil
+	}
+	return s.writeBlocks(b, first)
+}
+
+func (s *sourceWriter) writeBlocks(b *schemas.RequestBatch, first int64) error {
+	w, row, start := s.blocks, 0, 0
+	return w.write(b.BlockEnd[b.N-1], func(lo, hi int) {
+		s.index, s.position = s.index[:0], s.position[:0]
+		for i := lo; i < hi; i++ {
+			for i >= b.BlockEnd[row] {
+				start = b.BlockEnd[row]
+				row++
+			}
+			s.index = append(s.index, first+int64(row))
+			s.position = append(s.position, int32(i-start))
+		}
+		w.i64(s.index)
+		w.i32(s.position)
+		w.u64(b.Blocks[lo:hi])
+	})
+}
+
+// RunRow is the one row of the table run. NaN bounds are not set.
+type RunRow struct {
+	Stack                                     string
+	LastInstantMS                             float64
+	PrefillWorkerSeconds, DecodeWorkerSeconds float64
+	PrefillGPUsPerWorker, DecodeGPUsPerWorker int64
+	SLA                                       schemas.SLA
+}
+
+func writeRun(w *tableWriter, r *RunRow) error {
+	return w.write(1, func(_, _ int) {
+		w.str(1, false, func(int) (string, bool) { return r.Stack, true })
+		w.f64([]float64{r.LastInstantMS})
+		w.f64([]float64{r.PrefillWorkerSeconds})
+		w.f64([]float64{r.DecodeWorkerSeconds})
+		w.i64([]int64{r.PrefillGPUsPerWorker})
+		w.i64([]int64{r.DecodeGPUsPerWorker})
+		w.f64Null([]float64{r.SLA.TTFTMS})
+		w.f64Null([]float64{r.SLA.ITLMS})
+		w.f64Null([]float64{r.SLA.E2EMS})
+	})
+}

@@ -1,0 +1,110 @@
+package queries
+
+import (
+	"bytes"
+	"context"
+	"database/sql/driver"
+	"fmt"
+)
+
+// recordPage is how many records are in memory at a time.
+const recordPage = 4096
+
+// Records hands every per-request record (spec 11 section 4) to each, as one JSON object
+// without a line end, in order. The slice is reused. It returns the number of records.
+// Summary must have been called before.
+func (r *Report) Records(ctx context.Context, each func(record []byte) error) (int64, error) {
+	for _, text := range load("records") {
+		if err := r.db.exec(ctx, text); err != nil {
+			return 0, fmt.Errorf("cannot compute the per-request records: %w", oneLine(err))
+		}
+	}
+	var total int64
+	err := r.db.rows(ctx, "SELECT count(*) FROM records", nil, func(v []driver.Value) error {
+		total = v[0].(int64)
+		return nil
+	})
+	var out []byte
+	for at := int64(0); at < total && err == nil; at += recordPage {
+		var routing, admissions map[int64][]byte
+		if routing, err = r.history(ctx, "record_routing", at); err != nil {
+			break
+		}
+		if admissions, err = r.history(ctx, "record_admissions", at); err != nil {
+			break
+		}
+		var keys [][]byte
+		var names []string
+		err = r.db.rows(ctx, page("records", at), func(n, _ []string) error {
+			names = n
+			keys = jsonKeys(n)
+			return nil
+		}, func(values []driver.Value) error {
+			position := values[0].(int64)
+			out = append(out[:0], '{')
+			for i := 1; i < len(values); i++ {
+				out = append(out, keys[i]...)
+				switch names[i] {
+				case "routing_history":
+					out = appendList(out, routing[position])
+				case "admission_history":
+					out = appendList(out, admissions[position])
+				case "pressure_record_ordinals":
+					out = appendList(out, nil)
+				default:
+					out = appendValue(out, values[i])
+				}
+			}
+			return each(append(out, '}'))
+		})
+	}
+	if err != nil {
+		return 0, fmt.Errorf("cannot compute the per-request records: %w", oneLine(err))
+	}
+	return total, nil
+}
+
+// page selects the rows of one page of records.
+func page(table string, at int64) string {
+	return fmt.Sprintf("SELECT * FROM %s WHERE position >= %d AND position < %d", table, at, at+recordPage)
+}
+
+// jsonKeys prepares `"name":` of every column, with a comma before all but the first after position.
+func jsonKeys(names []string) [][]byte {
+	keys := make([][]byte, len(names))
+	for i, n := range names {
+		var b []byte
+		if i > 1 {
+			b = append(b, ',')
+		}
+		keys[i] = append(appendString(b, n), ':')
+	}
+	return keys
+}
+
+// history gives the entries of one page by position, as comma-separated JSON objects.
+func (r *Report) history(ctx context.Context, table string, at int64) (map[int64][]byte, error) {
+	entries := map[int64][]byte{}
+	var keys [][]byte
+	err := r.db.rows(ctx, page(table, at), func(n, _ []string) error { keys = jsonKeys(n); return nil }, func(values []driver.Value) error {
+		position := values[0].(int64)
+		b := entries[position]
+		if len(b) > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '{')
+		for i := 1; i < len(values); i++ {
+			b = append(b, keys[i]...)
+			b = appendValue(b, values[i])
+		}
+		entries[position] = append(b, '}')
+		return nil
+	})
+	return entries, err
+}
+
+func appendList(b, entries []byte) []byte {
+	b = append(b, '[')
+	b = append(b, bytes.TrimSpace(entries)...)
+	return append(b, ']')
+}

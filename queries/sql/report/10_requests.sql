@@ -1,0 +1,28 @@
+-- The population of the report and the latencies of every request in it.
+
+-- Every request with its latencies. They are null unless it completed, and where it has no sample: without a token
+-- there is none, with one token no TTST and no TPOT.
+CREATE OR REPLACE TEMP VIEW request_latencies AS
+SELECT
+    *,
+    CASE WHEN done AND output_tokens >= 1 THEN greatest(first_token_ms - arrival_ms, 0::DOUBLE) END AS ttft_ms,
+    CASE WHEN done AND output_tokens >= 2 THEN greatest(second_token_ms - first_token_ms, 0::DOUBLE) END AS ttst_ms,
+    CASE WHEN done AND output_tokens >= 2 THEN greatest(last_token_ms - first_token_ms, 0::DOUBLE) / (output_tokens - 1) END AS tpot_ms,
+    CASE WHEN done AND output_tokens >= 1 THEN greatest(last_token_ms - arrival_ms, 0::DOUBLE) END AS e2e_latency_ms
+FROM (SELECT *, status = 'completed' AND admission_count > 0 AS done FROM request_results);
+
+-- The requests that count: a terminal status of completed and at least one admission.
+CREATE OR REPLACE TEMP VIEW completed AS
+SELECT * EXCLUDE done FROM request_latencies WHERE done;
+
+-- Counts and totals. The duration runs from the start of the run to the last end of a completed request.
+CREATE OR REPLACE TEMP TABLE counts AS
+SELECT
+    (SELECT count(*) FROM request_results) AS num_requests,
+    count(*) AS completed_requests,
+    coalesce(sum(input_tokens), 0)::BIGINT AS total_input_tokens,
+    coalesce(sum(output_tokens), 0)::BIGINT AS total_output_tokens,
+    coalesce(sum(reused_input_tokens), 0)::BIGINT AS reused_input_tokens,
+    coalesce(sum(first_admission_reused_input_tokens), 0)::BIGINT AS first_admission_reused_input_tokens,
+    coalesce(max(terminal_ms), 0::DOUBLE) AS duration_ms
+FROM completed;
