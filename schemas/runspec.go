@@ -169,17 +169,17 @@ type EngineSpec struct {
 	// durations; 0 means no scaling (spec 03 section 6.1).
 	SpeedupRatio, DecodeSpeedupRatio float64
 	Timing                           TimingSpec
-	// DataParallelRanks is the number of ranks of a worker, TensorParallel and
-	// PipelineParallel multiply its GPUs.
+	// DataParallelRanks is the number of ranks of a worker, TensorParallel multiplies its
+	// GPUs; PipelineParallel is for the data-driven timing model.
 	DataParallelRanks, TensorParallel, PipelineParallel int64
 	// StartupMS delays workers that are added during a run.
 	StartupMS float64
 }
 
 // GPUsPerWorker is the number of GPUs one worker occupies (spec 05 section 9.5). Pipeline
-// parallelism counts on the engine stack only; the dynamo stack refuses it above 1.
+// parallelism does not count: the reference reports tensor × ranks on both stacks.
 func (e *EngineSpec) GPUsPerWorker() int64 {
-	return e.TensorParallel * e.DataParallelRanks * max(e.PipelineParallel, 1)
+	return e.TensorParallel * e.DataParallelRanks
 }
 
 // SLA holds the bounds that make a request count as good; a NaN bound is not set

@@ -120,11 +120,7 @@ func (d *decoder) mismatch(path string, n *Node, f *Field) {
 
 // object decodes a mapping.
 func (d *decoder) object(path string, n *Node, obj *Object) {
-	for _, f := range obj.Fields {
-		if f.reset != nil {
-			f.reset()
-		}
-	}
+	obj.Reset()
 	if n.Kind != MappingKind {
 		d.fail(path, n, "got %s, want a mapping with the keys %s", n.Describe(), obj.keys(""))
 		return
@@ -185,6 +181,15 @@ func (d *decoder) value(path string, f *Field, n *Node) {
 		}
 	}
 	f.decode(d, path, n)
+}
+
+// Reset stores every field's default where the table is bound to.
+func (o *Object) Reset() {
+	for _, f := range o.Fields {
+		if f.reset != nil {
+			f.reset()
+		}
+	}
 }
 
 // field is the field with the name, nil when there is none.

@@ -252,13 +252,7 @@ func Group[T any](name string, dst *T, fields func(*T) *Object, doc string) *Fie
 	f := &Field{name: name, doc: doc, want: "a mapping"}
 	f.object = func() *Object { return fields(new(T)) }
 	f.decode = func(d *decoder, path string, n *Node) { d.object(path, n, fields(dst)) }
-	f.reset = func() {
-		for _, inner := range fields(dst).Fields {
-			if inner.reset != nil {
-				inner.reset()
-			}
-		}
-	}
+	f.reset = func() { fields(dst).Reset() }
 	return f
 }
 
@@ -299,4 +293,36 @@ func Map[T any](name string, dst *map[int64]T, fields func(*T) *Object, doc stri
 	}
 	f.reset = func() { *dst = nil }
 	return f
+}
+
+// OptionalFlag is true or false, or left out; *dst is nil then.
+func OptionalFlag(name string, dst **bool, doc string) *Field {
+	f := &Field{name: name, doc: doc, want: "true or false"}
+	f.decode = func(d *decoder, path string, n *Node) {
+		if n.Kind != BoolKind {
+			d.mismatch(path, n, f)
+			return
+		}
+		v := n.Text == "true"
+		*dst = &v
+	}
+	f.schema = func() map[string]any { return map[string]any{"type": "boolean"} }
+	f.reset = func() { *dst = nil }
+	return f.Nullable()
+}
+
+// OptionalString is text, empty or not, that may be left out; *dst is nil then.
+func OptionalString(name string, dst **string, doc string) *Field {
+	f := &Field{name: name, doc: doc, want: "text"}
+	f.decode = func(d *decoder, path string, n *Node) {
+		if n.Kind != TextKind {
+			d.mismatch(path, n, f)
+			return
+		}
+		v := n.Text
+		*dst = &v
+	}
+	f.schema = func() map[string]any { return map[string]any{"type": "string"} }
+	f.reset = func() { *dst = nil }
+	return f.Nullable()
 }

@@ -1,0 +1,135 @@
+package schemas
+
+import (
+	"fmt"
+	"math"
+)
+
+// RunSpec lowers a parsed call to the run specification, the rules of the dynamo stack
+// included. What is valid but not simulated by this release gives an *Unsupported that
+// names all of it.
+func (c *Call) RunSpec() (*RunSpec, error) {
+	launch := c.launch()
+	if err := c.missing(launch).err(c.File); err != nil {
+		return nil, err
+	}
+	a := &c.Args
+	spec := &RunSpec{
+		Source:            c.source(),
+		Load:              c.load(),
+		Engine:            launch.spec(),
+		Workers:           int(a.NumWorkers),
+		TimeLimitMS:       math.Inf(1),
+		SLA:               (&EvaluationSLA{TTFTMS: a.SLATTFTMS, ITLMS: a.SLAITLMS, E2EMS: a.SLAE2EMS}).spec(),
+		CapturePerRequest: a.CapturePerRequest,
+		Stack:             StackDynamo,
+	}
+	if a.MaxSimTimeMS != nil {
+		spec.TimeLimitMS = *a.MaxSimTimeMS
+	}
+	return spec, nil
+}
+
+// launch is the engine of aggregated workers, defaults without one.
+func (c *Call) launch() *EngineArgs {
+	if c.Args.ExtraEngineArgs != nil {
+		return c.Args.ExtraEngineArgs
+	}
+	out := new(EngineArgs)
+	out.fields().Reset()
+	return out
+}
+
+// source is the source of requests.
+func (c *Call) source() SourceSpec {
+	a := &c.Args
+	if c.Kind == CallSynthetic {
+		return SourceSpec{
+			Kind: SourceSynthetic, InputTokens: a.InputTokens, OutputTokens: a.OutputTokens, Count: a.RequestCount,
+			Turns: a.TurnsPerSession, InterTurnDelayMS: a.InterTurnDelayMS,
+			SharedPrefixRatio: a.SharedPrefixRatio, PrefixGroups: a.NumPrefixGroups,
+		}
+	}
+	out := SourceSpec{Kind: SourceTrace, Format: a.TraceFormat, Paths: c.TraceFiles}
+	switch {
+	case a.TraceBlockSize != nil:
+		out.BlockTokens = *a.TraceBlockSize
+	case a.TraceFormat != FormatDynamo && a.TraceFormat != FormatWeka:
+		out.BlockTokens = defaultTraceBlockTokens
+	}
+	if a.TraceFormat == FormatAppliedCompute {
+		out.SharedPrefixRatio, out.PrefixGroups = a.TraceSharedPrefixRatio, a.TraceNumPrefixGroups
+	}
+	return out
+}
+
+// load is when requests arrive.
+func (c *Call) load() LoadSpec {
+	a := &c.Args
+	switch {
+	case a.ReplayConcurrency != nil:
+		return LoadSpec{Kind: LoadConcurrency, Concurrency: *a.ReplayConcurrency, Speedup: 1}
+	case a.RequestRate != nil:
+		return LoadSpec{Kind: LoadPoisson, RatePerSecond: *a.RequestRate, Seed: a.ArrivalSeed, Speedup: a.ArrivalSpeedupRatio}
+	case a.ArrivalIntervalMS != nil:
+		return LoadSpec{Kind: LoadConstantInterval, IntervalMS: *a.ArrivalIntervalMS, Speedup: a.ArrivalSpeedupRatio}
+	}
+	return LoadSpec{Kind: LoadTraceTimestamps, Speedup: a.ArrivalSpeedupRatio}
+}
+
+// spec is the engine of one worker.
+func (a *EngineArgs) spec() EngineSpec {
+	e := &a.Engine
+	out := EngineSpec{
+		Backend:                 e.Backend,
+		BlockTokens:             e.blockTokens(),
+		NumBlocks:               e.NumBlocks,
+		MaxSequences:            e.MaxSequences,
+		MaxBatchedTokens:        e.MaxBatchedTokens,
+		MaxModelLen:             e.MaxModelLen,
+		PrefixCaching:           e.PrefixCaching,
+		ChunkedPrefill:          e.ChunkedPrefill,
+		PrefillScheduleInterval: e.PrefillScheduleInterval,
+		Preemption:              e.Preemption,
+		SpeedupRatio:            e.SpeedupRatio,
+		DecodeSpeedupRatio:      e.DecodeSpeedupRatio,
+		Timing:                  TimingSpec{Kind: e.Timing.Type, PrefillMS: e.Timing.PrefillMS, DecodeMS: e.Timing.DecodeMS},
+		DataParallelRanks:       a.DPSize,
+		TensorParallel:          a.TensorParallelSize,
+		PipelineParallel:        1,
+	}
+	if a.StartupSeconds != nil {
+		out.StartupMS = *a.StartupSeconds * 1000
+	}
+	return out
+}
+
+// missing lists what the call asks for that this release does not have.
+func (c *Call) missing(launch *EngineArgs) features {
+	var f features
+	a := &c.Args
+	f.need(c.disaggregated(), "args.prefill_engine_args, args.decode_engine_args")
+	if !c.disaggregated() {
+		launch.missing(&f, "args.extra_engine_args")
+	}
+	f.need(a.RouterMode == PolicyKVRouter, "args.router_mode: kv_router")
+	f.need(c.ScalingPlan != nil, "scaling_plan")
+	f.need(c.PlannerConfig != nil, "planner_config")
+	f.need(a.CaptureTelemetry, "args.capture_telemetry: true")
+	f.need(c.Kind == CallTrace && agenticFormat(a.TraceFormat), fmt.Sprintf("args.trace_format: %s", a.TraceFormat))
+	f.need(a.AgenticLanes != nil, "args.agentic_lanes")
+	return f
+}
+
+// missing adds what the engine asks for that this release does not have.
+func (a *EngineArgs) missing(f *features, path string) {
+	e := &a.Engine
+	f.need(e.Backend != BackendVLLM, fmt.Sprintf("%s.engine.backend: %s", path, e.Backend))
+	f.need(e.Timing.Type == TimingExternal, path+".engine.timing_model.type: external")
+	f.need(a.DPSize > 1, fmt.Sprintf("%s.dp_size: %d", path, a.DPSize))
+	f.need(e.NextN != nil, path+".engine.aic_nextn")
+	f.need(e.StateCache != nil, path+".engine.state_cache")
+	f.need(e.KVCacheGroups != nil, path+".engine.kv_cache_groups")
+	f.need(e.NativeHostOffload != nil, path+".engine.native_host_offload")
+	f.need(e.G3Offload != nil, path+".engine.g3_offload")
+}
