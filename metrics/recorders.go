@@ -183,6 +183,8 @@ func (r *Recorders) Close() error {
 	for _, w := range r.order {
 		r.dir.AddTable(w.entry())
 	}
+	// Buffers and batches would otherwise live as long as r.
+	r.order, r.writers, r.flush, r.sink, r.source = nil, nil, nil, schemas.Sink{}, sourceWriter{}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/dynosim/dynosim/internal/rundir"
 )
@@ -31,6 +32,8 @@ type ReportOptions struct {
 // prediction.json, {summary, planner, per_request, coverage, metadata} of spec 07 section
 // 7, and with CapturePerRequest requests.jsonl. The manifest is left to the caller.
 func WriteReport(ctx context.Context, dir *rundir.Dir, o ReportOptions) (*Summary, error) {
+	// The database takes its memory outside of Go's heap, in place of what the simulation held.
+	debug.FreeOSMemory()
 	r, err := OpenReport(ctx, dir.Path(), o.DB)
 	if err != nil {
 		return nil, err

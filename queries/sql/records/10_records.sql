@@ -1,14 +1,14 @@
 -- Per-request records: one row a request with a terminal status, by arrival, then in order of creation. position
 -- numbers them; the histories carry it too, so that all three can be read side by side in pages.
 -- Needs report/00_macros.sql and report/10_requests.sql.
-CREATE OR REPLACE TEMP TABLE record_order AS
+CREATE OR REPLACE TABLE record_order AS
 SELECT node, (row_number() OVER (ORDER BY arrival_ms, creation_ordinal) - 1)::BIGINT AS position
 FROM request_results
 WHERE status <> 'unfinished'
 ORDER BY position;
 
 -- Columns in the order of a record's keys. The two histories are filled in from the tables below.
-CREATE OR REPLACE TEMP TABLE records AS
+CREATE OR REPLACE TABLE records AS
 SELECT
     position,
     nodes.session_id AS session_id,
@@ -50,7 +50,7 @@ JOIN request_latencies AS r USING (node)
 LEFT JOIN nodes USING (node)
 ORDER BY position;
 
-CREATE OR REPLACE TEMP TABLE record_routing AS
+CREATE OR REPLACE TABLE record_routing AS
 SELECT
     position,
     pool,
@@ -69,7 +69,7 @@ SELECT
 FROM routing JOIN record_order USING (node)
 ORDER BY position, routing_ordinal;
 
-CREATE OR REPLACE TEMP TABLE record_admissions AS
+CREATE OR REPLACE TABLE record_admissions AS
 SELECT
     position,
     admission_ordinal,

@@ -2,7 +2,7 @@
 
 -- Every request with its latencies. They are null unless it completed, and where it has no sample: without a token
 -- there is none, with one token no TTST and no TPOT.
-CREATE OR REPLACE TEMP VIEW request_latencies AS
+CREATE OR REPLACE VIEW request_latencies AS
 SELECT
     *,
     CASE WHEN done AND output_tokens >= 1 THEN greatest(first_token_ms - arrival_ms, 0::DOUBLE) END AS ttft_ms,
@@ -12,11 +12,11 @@ SELECT
 FROM (SELECT *, status = 'completed' AND admission_count > 0 AS done FROM request_results);
 
 -- The requests that count: a terminal status of completed and at least one admission.
-CREATE OR REPLACE TEMP VIEW completed AS
+CREATE OR REPLACE VIEW completed AS
 SELECT * EXCLUDE done FROM request_latencies WHERE done;
 
 -- Counts and totals. The duration runs from the start of the run to the last end of a completed request.
-CREATE OR REPLACE TEMP TABLE counts AS
+CREATE OR REPLACE TABLE counts AS
 SELECT
     (SELECT count(*) FROM request_results) AS num_requests,
     count(*) AS completed_requests,

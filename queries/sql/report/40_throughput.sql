@@ -1,5 +1,5 @@
 -- Totals per second of virtual time, tokens computed as prefill, worker time and GPU hours.
-CREATE OR REPLACE TEMP TABLE throughput AS
+CREATE OR REPLACE TABLE throughput AS
 SELECT
     per_second(completed_requests, duration_ms) AS request_throughput_rps,
     per_second(total_input_tokens, duration_ms) AS input_throughput_tok_s,
@@ -7,10 +7,10 @@ SELECT
     per_second(total_input_tokens + total_output_tokens, duration_ms) AS total_throughput_tok_s
 FROM counts;
 
-CREATE OR REPLACE TEMP TABLE work AS
+CREATE OR REPLACE TABLE work AS
 SELECT coalesce(sum(prefill_tokens), 0)::BIGINT AS committed_prefill_tokens FROM passes;
 
-CREATE OR REPLACE TEMP TABLE workers AS
+CREATE OR REPLACE TABLE workers AS
 SELECT
     prefill_worker_seconds,
     decode_worker_seconds,

@@ -1,6 +1,6 @@
 -- Goodput: completed requests within the bounds of the service level agreement, and their tokens, over the same
 -- duration as the throughput. A bound that is not set does not bind; one that is set includes its value.
-CREATE OR REPLACE TEMP VIEW good AS
+CREATE OR REPLACE VIEW good AS
 SELECT
     completed.*,
     CASE
@@ -15,7 +15,7 @@ SELECT
 FROM completed, run;
 
 -- All null when no bound is set.
-CREATE OR REPLACE TEMP TABLE goodput AS
+CREATE OR REPLACE TABLE goodput AS
 SELECT
     CASE WHEN has_sla THEN n END AS goodput_completed_requests,
     CASE WHEN has_sla THEN per_second(n, duration_ms) END AS goodput_request_throughput_rps,

@@ -45,4 +45,10 @@ SELECT
     e2e.p90 AS p90_e2e_latency_ms, e2e.p95 AS p95_e2e_latency_ms, e2e.p99 AS p99_e2e_latency_ms, e2e.std AS std_e2e_latency_ms,
     rate.mean AS mean_output_token_throughput_per_user, rate.min AS min_output_token_throughput_per_user, rate.max AS max_output_token_throughput_per_user, rate.median AS median_output_token_throughput_per_user, rate.p75 AS p75_output_token_throughput_per_user,
     rate.p90 AS p90_output_token_throughput_per_user, rate.p95 AS p95_output_token_throughput_per_user, rate.p99 AS p99_output_token_throughput_per_user, rate.std AS std_output_token_throughput_per_user
-FROM counts, latency, gaps, throughput, work, workers, goodput;
+FROM counts, throughput, work, workers, goodput,
+    (FROM latency WHERE metric = 'ttft') AS ttft,
+    (FROM latency WHERE metric = 'ttst') AS ttst,
+    (FROM latency WHERE metric = 'tpot') AS tpot,
+    (FROM latency WHERE metric = 'e2e_latency') AS e2e,
+    (FROM gaps WHERE metric = 'itl') AS itl,
+    (FROM gaps WHERE metric = 'rate') AS rate;
