@@ -6,9 +6,9 @@ import "github.com/dynosim/dynosim/schemas"
 type NodeColumns struct {
 	// RequestIndex is the row of requests; nil numbers the nodes from 0.
 	RequestIndex []int32
-	// SessionNames holds one name a session and Session the session of a node, -1 for
+	// SessionName gives the name of a session, and Session the session of a node, -1 for
 	// none. Session and Turn are nil for a plain list of requests.
-	SessionNames  []string
+	SessionName   func(session int) string
 	Session, Turn []int32
 	// ReleaseMS is NaN where a predecessor or the concurrency limit decides.
 	ReleaseMS                 []float64
@@ -37,7 +37,7 @@ func writeNodes(w *tableWriter, c *NodeColumns) error {
 				if s < 0 {
 					return "", false
 				}
-				return c.SessionNames[s], true
+				return c.SessionName(int(s)), true
 			})
 			w.i32Null(c.Session[lo:hi])
 			w.i32Null(c.Turn[lo:hi])

@@ -367,8 +367,8 @@ func (c *cluster) coast(id int32, end, horizon float64) (float64, error) {
 	return end, nil
 }
 
-// maxPassMS bounds the length of a pass: thirty years.
-const maxPassMS = 1e12
+// maxPassMS bounds the length of a pass: what 64 bits of nanoseconds hold, 570 years.
+const maxPassMS = 1.8e13
 
 func (c *cluster) tooLong(id int32, start, end float64) error {
 	return &InvariantError{fmt.Sprintf("worker %d: a pass at %g ms would last %g ms; the longest simulated pass is %g ms", id, start, end-start, float64(maxPassMS))}

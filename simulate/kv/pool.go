@@ -21,8 +21,12 @@ type Pool struct {
 	caching           bool
 	positions         int32
 	entries           []entry
-	freeEntry         int32
-	oldest, newest    int32
+	// nextCopy has, for each entry, the next younger block with the same content. Such
+	// copies are rare; while further is 0 there are none and nobody looks.
+	nextCopy       []int32
+	further        int64
+	freeEntry      int32
+	oldest, newest int32
 	// heads holds, for position s of page p at p*positions+s, the oldest copy of the content.
 	heads    []int32
 	pages    []page
@@ -31,15 +35,13 @@ type Pool struct {
 	stored   uint64
 }
 
-// entry is one cached block, or (page None) a run of count idle blocks with content that
-// nothing can ask for again: generated tokens of a request that ended.
+// entry is one cached block with its number of users, or (page None) a run of refs idle
+// blocks with content that nothing can ask for again: generated tokens of a request that
+// ended. Unused entries are chained through older.
 type entry struct {
 	refs           int32
 	older, newer   int32
 	page, position int32
-	// nextCopy is the next younger block with the same content.
-	nextCopy int32
-	count    int64
 }
 
 type page struct {
@@ -121,7 +123,7 @@ func (p *Pool) Page(chain int32) int32 {
 // entry, used once. The content becomes visible unless an older copy already is.
 func (p *Pool) Store(pg, position int32) int32 {
 	e := p.newEntry()
-	p.entries[e] = entry{refs: 1, older: None, newer: None, page: pg, position: position, nextCopy: None}
+	p.entries[e] = entry{refs: 1, older: None, newer: None, page: pg, position: position}
 	p.pages[pg].entries++
 	head := &p.heads[pg*p.positions+position]
 	if *head < 0 {
@@ -130,10 +132,11 @@ func (p *Pool) Store(pg, position int32) int32 {
 		return e
 	}
 	last := *head
-	for p.entries[last].nextCopy >= 0 {
-		last = p.entries[last].nextCopy
+	for p.nextCopy[last] >= 0 {
+		last = p.nextCopy[last]
 	}
-	p.entries[last].nextCopy = e
+	p.nextCopy[last] = e
+	p.further++
 	return e
 }
 
@@ -153,7 +156,7 @@ func (p *Pool) ReleaseRun(n int64) {
 		return
 	}
 	e := p.newEntry()
-	p.entries[e] = entry{page: None, nextCopy: None, count: n}
+	p.entries[e] = entry{page: None, refs: int32(n)}
 	p.link(e)
 	p.idle += n
 }
@@ -184,7 +187,7 @@ func (p *Pool) evict() {
 	p.idle--
 	p.free++
 	if x.page < 0 {
-		if x.count--; x.count > 0 {
+		if x.refs--; x.refs > 0 {
 			return
 		}
 		p.unlink(e)
@@ -193,14 +196,21 @@ func (p *Pool) evict() {
 	}
 	p.unlink(e)
 	head := &p.heads[x.page*p.positions+x.position]
-	if *head == e {
-		*head = x.nextCopy
-	} else {
-		c := *head
-		for p.entries[c].nextCopy != e {
-			c = p.entries[c].nextCopy
+	switch {
+	case p.further == 0:
+		*head = None
+	case *head == e:
+		if *head = p.nextCopy[e]; *head >= 0 {
+			p.further--
+			p.nextCopy[e] = None
 		}
-		p.entries[c].nextCopy = x.nextCopy
+	default:
+		c := *head
+		for p.nextCopy[c] != e {
+			c = p.nextCopy[c]
+		}
+		p.nextCopy[c], p.nextCopy[e] = p.nextCopy[e], None
+		p.further--
 	}
 	pg := &p.pages[x.page]
 	if pg.entries--; pg.entries == 0 && !pg.pinned {
@@ -235,16 +245,17 @@ func (p *Pool) unlink(e int32) {
 }
 
 func (p *Pool) newEntry() int32 {
-	if e := p.freeEntry; e >= 0 {
-		p.freeEntry = p.entries[e].nextCopy
-		return e
+	e := p.freeEntry
+	if e < 0 {
+		p.entries, p.nextCopy = append(p.entries, entry{}), append(p.nextCopy, None)
+		return int32(len(p.entries) - 1)
 	}
-	p.entries = append(p.entries, entry{})
-	return int32(len(p.entries) - 1)
+	p.freeEntry = p.entries[e].older
+	return e
 }
 
 func (p *Pool) dropEntry(e int32) {
-	p.entries[e].nextCopy = p.freeEntry
+	p.entries[e].older = p.freeEntry
 	p.freeEntry = e
 }
 

@@ -9,10 +9,6 @@ import (
 	"github.com/dynosim/dynosim/schemas"
 )
 
-// MaxMS is the longest duration of one part of a pass. A model that asks for more has no
-// meaning and is reported by the caller; every formula below stays exact up to here.
-const MaxMS = 1e15
-
 // Model is a timing model bound to one engine. The zero value is not usable; see New.
 type Model struct {
 	kind                      schemas.TimingKind

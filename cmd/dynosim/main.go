@@ -1,0 +1,95 @@
+// Command dynosim simulates LLM-serving clusters: see README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dynosim/dynosim/schemas"
+)
+
+// Exit codes (spec 07 section 7).
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run executes one command line and returns its exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	return report(ctx, stderr, err)
+}
+
+// report prints an error, a line for each thing that is wrong, and returns the exit code.
+func report(ctx context.Context, stderr io.Writer, err error) int {
+	var problems schemas.Problems
+	var usage usageError
+	switch {
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		fmt.Fprintln(stderr, "dynosim: interrupted; nothing unfinished was left behind")
+		return exitInterrupted
+	case errors.As(err, &problems):
+		for _, p := range problems {
+			fmt.Fprintln(stderr, "dynosim:", p)
+		}
+		return exitUsage
+	case errors.As(err, &usage):
+		fmt.Fprintln(stderr, "dynosim:", err)
+		return exitUsage
+	}
+	fmt.Fprintln(stderr, "dynosim:", err)
+	return exitFailed
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "dynosim",
+		Short:         "Simulate LLM-serving clusters on a CPU",
+		Long:          "dynosim answers what latency, goodput and GPU hours an LLM-serving deployment has\nunder given traffic, without a GPU.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          usage(cobra.NoArgs),
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newPredict(), newReplay(), newQuery(), newSchema(), newVersion())
+	return root
+}
+
+// usage makes the errors of an argument check usage errors.
+func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+		}
+		return nil
+	}
+}

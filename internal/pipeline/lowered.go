@@ -1,0 +1,56 @@
+package pipeline
+
+import (
+	"github.com/dynosim/dynosim/lower"
+	"github.com/dynosim/dynosim/metrics"
+)
+
+// chunk is how many rows of a lowered table are handed over at once, so that writing them
+// needs no second copy of the workload.
+const chunk = 1 << 14
+
+// writeLowered writes nodes, edges and chains. The recorder may still read the chunks when
+// it returns, so they point into the workload or are made new.
+func (r *runner) writeLowered(w *lower.Workload) error {
+	n := &w.Nodes
+	session := int32(0)
+	for from := 0; from < n.Len(); from += chunk {
+		to := min(from+chunk, n.Len())
+		nodes := metrics.NodeColumns{
+			RequestIndex: n.RequestIndex[from:to], ReleaseMS: n.ReleaseMS[from:to],
+			InputTokens: n.InputTokens[from:to], OutputTokens: n.OutputTokens[from:to],
+			Chain: n.Chain[from:to], ChainTokens: n.ChainTokens[from:to],
+		}
+		if w.Sessions != nil {
+			var edges metrics.EdgeColumns
+			nodes.SessionName = w.Sessions.Name
+			for node := int32(from); node < int32(to); node++ {
+				for node >= w.Sessions.First[session+1] {
+					session++
+				}
+				turn := node - w.Sessions.First[session]
+				nodes.Session, nodes.Turn = append(nodes.Session, session), append(nodes.Turn, turn)
+				if turn > 0 {
+					edges.Predecessor, edges.Successor = append(edges.Predecessor, node-1), append(edges.Successor, node)
+					edges.DelayMS = append(edges.DelayMS, n.DelayMS[node])
+				}
+			}
+			if len(edges.Successor) > 0 {
+				if err := r.recorder.WriteEdges(edges); err != nil {
+					return err
+				}
+			}
+		}
+		if err := r.recorder.WriteNodes(nodes); err != nil {
+			return err
+		}
+	}
+	c := &w.Chains
+	for from := 0; from < len(c.Parent); from += chunk {
+		to := min(from+chunk, len(c.Parent))
+		if err := r.recorder.WriteChains(metrics.ChainColumns{Parent: c.Parent[from:to], Block: c.Block[from:to]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
