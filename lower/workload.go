@@ -23,7 +23,8 @@ type Workload struct {
 	Chains Chains
 	// Authored holds authored output tokens of all nodes back to back, in the number
 	// space of Chains.Block; node i owns Authored[AuthoredStart[i]:AuthoredStart[i+1]].
-	// Both are nil when no node has any. HasAuthored tells an empty list from none.
+	// Both are nil when no node has any; an empty authored list is the same as none,
+	// since the output length is then 0.
 	Authored      []uint32
 	AuthoredStart []int64
 }
@@ -33,7 +34,8 @@ type Nodes struct {
 	// ReleaseMS is the arrival time of a list's request or of a session's first turn;
 	// NaN where a predecessor or the concurrency limit decides.
 	ReleaseMS []float64
-	// DelayMS is the time between the end of the previous turn and the release of this one.
+	// DelayMS is the time between the end of the previous turn and the release of this one,
+	// 0 for a first turn. It is nil for a plain request list.
 	DelayMS                   []float64
 	InputTokens, OutputTokens []int32
 	// Chain is the last chain of the prompt, -1 for none; it covers the first
@@ -59,9 +61,24 @@ type Chains struct {
 
 // Sessions holds one row a session.
 type Sessions struct {
-	// Name is the authored or generated name.
-	Name []string
 	// First is the node of the first turn; session s owns the nodes First[s] up to, not
 	// including, First[s+1] (one more entry than sessions).
 	First []int32
+	names names
 }
+
+// Len is the number of sessions.
+func (s *Sessions) Len() int { return len(s.First) - 1 }
+
+// Name is the authored name of a session, or the generated one, request_<line>. It is
+// formatted or copied anew by every call.
+func (s *Sessions) Name(session int) string { return string(s.AppendName(nil, session)) }
+
+// AppendName appends the name of a session to dst.
+func (s *Sessions) AppendName(dst []byte, session int) []byte {
+	return s.names.append(dst, s.names.refs.at(session))
+}
+
+// Generated reports whether the name of a session is of the form of generated ones,
+// request_<line>. A router is not told such names (spec 01 section 8).
+func (s *Sessions) Generated(session int) bool { return s.names.refs.at(session) >= 0 }

@@ -6,8 +6,13 @@ package schemas
 
 // RequestBatch holds rows of the table requests, with their blocks, as a reader of
 // package ingest yields them. Absent values are marked in the Has columns.
+//
+// The strings of a batch are valid until it is filled again: a stage that keeps one clones it.
 type RequestBatch struct {
 	N int
+	// BlockTokens is the number of tokens one block id stands for, the same in every batch
+	// of a source; 0 when its rows have no blocks.
+	BlockTokens int64
 	// Line is the 1-based physical line in its file (for sorted formats the position
 	// after sorting, for synthetic sources the position).
 	Line []int64
