@@ -17,9 +17,12 @@ func (r *runner) writeLowered(w *lower.Workload) error {
 	for from := 0; from < n.Len(); from += chunk {
 		to := min(from+chunk, n.Len())
 		nodes := metrics.NodeColumns{
-			RequestIndex: n.RequestIndex[from:to], ReleaseMS: n.ReleaseMS[from:to],
+			ReleaseMS:   n.ReleaseMS[from:to],
 			InputTokens: n.InputTokens[from:to], OutputTokens: n.OutputTokens[from:to],
 			Chain: n.Chain[from:to], ChainTokens: n.ChainTokens[from:to],
+		}
+		if n.RequestIndex != nil {
+			nodes.RequestIndex = n.RequestIndex[from:to]
 		}
 		if w.Sessions != nil {
 			var edges metrics.EdgeColumns

@@ -140,10 +140,7 @@ func (r *runner) selected() []string {
 
 // lower reads the source and lowers it, writing the tables of both stages.
 func (r *runner) lower(ctx context.Context) (*lower.Workload, error) {
-	builder, err := lower.NewBuilder(r.Spec)
-	if err != nil {
-		return nil, err
-	}
+	builder := lower.NewBuilder(r.Spec)
 	reader, err := ingest.Open(&r.Spec.Source, r.Spec.Engine.BlockTokens)
 	if err != nil {
 		return nil, err
