@@ -184,6 +184,9 @@ func (c *Content) authored(node int32) []uint32 {
 		return nil
 	}
 	from, to := w.AuthoredStart[node], w.AuthoredStart[node+1]
+	if from == to {
+		return nil
+	}
 	return w.Authored[from:to:to]
 }
 
