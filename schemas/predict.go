@@ -58,8 +58,9 @@ func ParsePrediction(name string, data []byte, stack Stack, overrides ...string)
 		problems = append(problems, wrong...)
 	}
 	report := strict.Decode(root, p.fields())
+	report.Include(problems)
 	p.check(report)
-	if problems = append(report.Problems(), problems...); len(problems) > 0 {
+	if problems := report.Problems(); len(problems) > 0 {
 		return nil, problems
 	}
 	return p, nil

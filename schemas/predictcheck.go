@@ -127,8 +127,10 @@ func (t *Traffic) checkCount(r *strict.Report) {
 	if r.Has(stop + ".max_virtual_time_seconds") {
 		r.Fail(stop+".max_virtual_time_seconds", "is for traces only; give %s or %s_per_load_unit", unit, unit)
 	}
+	misfit := false
 	for _, key := range []string{other, other + "_per_load_unit"} {
 		if r.Has(stop + "." + key) {
+			misfit = true
 			r.Fail(stop+"."+key, "does not fit a %s source; give %s or %s_per_load_unit", t.Source.Type, unit, unit)
 		}
 	}
@@ -136,9 +138,9 @@ func (t *Traffic) checkCount(r *strict.Report) {
 	switch {
 	case count && perUnit:
 		r.Fail(stop+"."+unit+"_per_load_unit", "excludes %s; give exactly one count", unit)
-	case !count && !perUnit:
+	case !count && !perUnit && !misfit:
 		r.Fail(stop, "a %s source needs %s or %s_per_load_unit", t.Source.Type, unit, unit)
-	case r.OK("traffic.load"):
+	case perUnit && r.OK("traffic.load"):
 		if n, _ := t.Stop.count(&t.Load); n > maxCount {
 			r.Fail(stop+"."+unit+"_per_load_unit", "comes to %.0f %s; at most %d are possible", n, unit, maxCount)
 		}

@@ -2,7 +2,6 @@ package strict
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -32,6 +31,13 @@ func (r *Report) Problems() Problems {
 		out = append(out, Problem{File: r.root.file, Message: fmt.Sprintf("%d more problems are not shown", r.dropped)})
 	}
 	return out
+}
+
+// Include adds problems that were found before the document was decoded.
+func (r *Report) Include(ps Problems) {
+	for _, p := range ps {
+		r.add(p)
+	}
 }
 
 // Has reports whether the document gives a value, other than null, for the path.
@@ -122,7 +128,7 @@ func (d *decoder) mismatch(path string, n *Node, f *Field) {
 func (d *decoder) object(path string, n *Node, obj *Object) {
 	obj.Reset()
 	if n.Kind != MappingKind {
-		d.fail(path, n, "got %s, want a mapping with the keys %s", n.Describe(), obj.keys(""))
+		d.fail(path, n, "got %s, want a mapping%s", n.Describe(), obj.withKeys())
 		return
 	}
 	tag, tagOK := "", true
@@ -214,10 +220,12 @@ func (o *Object) names(tag string) []string {
 }
 
 // keys is names for a message.
-func (o *Object) keys(tag string) string {
-	names := o.names(tag)
-	if len(names) > 40 {
-		return strconv.Itoa(len(names)) + " keys, see the documentation"
+func (o *Object) keys(tag string) string { return listed(o.names(tag)) }
+
+// withKeys is " with the keys ..." when they are few.
+func (o *Object) withKeys() string {
+	if len(o.Fields) > 12 {
+		return ""
 	}
-	return listed(names)
+	return " with the keys " + o.keys("")
 }

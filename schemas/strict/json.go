@@ -11,11 +11,11 @@ import (
 
 // ReadJSON parses one JSON value. Numbers keep their literal: one without a fraction or
 // an exponent is an Int of any length, any other a Float. Refused, each as one problem:
-// more than MaxBytes, text that is not UTF-8, anything after the value, a member given
+// more than MaxJSONBytes, text that is not UTF-8, anything after the value, a member given
 // twice, deep nesting. Empty input is a Null node.
 func ReadJSON(name string, data []byte) (*Node, Problems) {
 	s := source{file: name}
-	if p := s.checkText(data); p != nil {
+	if p := s.checkText(data, MaxJSONBytes); p != nil {
 		return nil, Problems{*p}
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))

@@ -179,7 +179,7 @@ func Choice[T ~string](name string, dst *T, v T, words []T, doc string) *Field {
 	f.decode = func(d *decoder, path string, n *Node) {
 		if n.Kind != TextKind || !slices.Contains(list, n.Text) {
 			near := ""
-			if n.Kind == TextKind {
+			if n.Kind == TextKind && len(list) > 1 {
 				near = suggestion(n.Text, list)
 			}
 			d.fail(path, n, "got %s, want %s%s", n.Describe(), f.expectation(), near)

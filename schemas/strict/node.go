@@ -74,6 +74,9 @@ func (n *Node) Describe() string {
 	case DateKind:
 		return "the date " + quoted(n.Text)
 	case ListKind:
+		if len(n.Items) == 0 {
+			return "an empty list"
+		}
 		return "a list"
 	default:
 		return "a mapping"

@@ -13,15 +13,21 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxBytes is the longest document that is read. The documents of this program are a
-// few kilobytes; the bound keeps a wrong file name (a trace, a disk image) from being
-// parsed as one.
-const MaxBytes = 1 << 20
+// MaxYAMLBytes and MaxJSONBytes are the longest documents that are read. The documents of
+// this program are a few kilobytes; the bounds keep a wrong file name (a trace, a disk
+// image) from being parsed as one.
+const (
+	MaxYAMLBytes = 1 << 18
+	MaxJSONBytes = 1 << 22
+)
 
-// maxDepth bounds the nesting of a document, maxMerged the members that merge keys copy.
+// maxDepth bounds the nesting of a document, maxMerged the members that merge keys copy,
+// maxTokens the words and signs of a YAML document, since the time that the YAML library
+// takes grows with their square.
 const (
 	maxDepth  = 64
-	maxMerged = 100_000
+	maxMerged = 20_000
+	maxTokens = 20_000
 )
 
 // source is where nodes come from: a name, and its place in the order of problems.
@@ -36,7 +42,7 @@ func (s source) problem(line, column int, format string, args ...any) Problem {
 
 // ReadYAML parses one YAML document. Anchors, aliases and merge keys work as in YAML
 // 1.1; plain scalars are read as PyYAML's safe loader does (see resolvePlain), plus 1e3
-// as a float. Refused, each as one problem: more than MaxBytes, text that is not UTF-8 or
+// as a float. Refused, each as one problem: more than MaxYAMLBytes, text that is not UTF-8 or
 // holds control characters, several documents, tags, keys that are not text, a key given
 // twice, deep nesting. An empty document is a Null node.
 func ReadYAML(name string, data []byte) (*Node, Problems) {
@@ -44,7 +50,7 @@ func ReadYAML(name string, data []byte) (*Node, Problems) {
 }
 
 func (s source) readYAML(data []byte) (*Node, Problems) {
-	if p := s.checkText(data); p != nil {
+	if p := s.checkText(data, MaxYAMLBytes); p != nil {
 		return nil, Problems{*p}
 	}
 	file, problem := s.parse(strings.TrimPrefix(string(data), "\ufeff"))
@@ -73,9 +79,9 @@ func (s source) readYAML(data []byte) (*Node, Problems) {
 }
 
 // checkText refuses what no text document holds.
-func (s source) checkText(data []byte) *Problem {
-	if len(data) > MaxBytes {
-		p := s.problem(0, 0, "the document has %d bytes; at most %d are read", len(data), MaxBytes)
+func (s source) checkText(data []byte, most int) *Problem {
+	if len(data) > most {
+		p := s.problem(0, 0, "the document has %d bytes; at most %d are read", len(data), most)
 		return &p
 	}
 	line, column := 1, 1
@@ -130,6 +136,10 @@ func (s source) parse(text string) (file *ast.File, problem *Problem) {
 // checkTokens bounds the nesting before the library's recursive parser sees it, and
 // refuses tabs as indentation with a message that says so.
 func (s source) checkTokens(tokens token.Tokens) *Problem {
+	if len(tokens) > maxTokens {
+		p := s.problem(0, 0, "the document has %d YAML tokens; at most %d are read", len(tokens), maxTokens)
+		return &p
+	}
 	flow, opened, line := 0, 0, 0
 	for _, tk := range tokens {
 		if tk.Position.Line != line {
@@ -147,7 +157,11 @@ func (s source) checkTokens(tokens token.Tokens) *Problem {
 				opened++
 			}
 		case token.InvalidType:
-			p := s.problem(tk.Position.Line, tk.Position.Column, "malformed YAML: %s", tk.Error)
+			message := shortenedTo(tk.Error, 200)
+			if strings.ContainsRune(tk.Error, '\t') {
+				message = "a tab cannot indent; use spaces"
+			}
+			p := s.problem(tk.Position.Line, tk.Position.Column, "malformed YAML: %s", message)
 			return &p
 		}
 		// A block level needs a deeper column or one more opener on the same line.

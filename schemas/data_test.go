@@ -1,0 +1,91 @@
+package schemas
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// TestData runs the documents of testdata: what goes in, and the run specification or the
+// problems that come out. go test -rewrite writes the second part anew.
+//
+//	base               keeps the document for later commands
+//	predict [stack=x]  reads the document
+//	set [stack=x]      reads the kept document with one override a line
+//	call [name=x]      reads a call
+func TestData(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		base := ""
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			stack, name := string(StackDynamo), "call.json"
+			d.MaybeScanArgs(t, "stack", &stack)
+			d.MaybeScanArgs(t, "name", &name)
+			input := unescaped(t, d.Input)
+			switch d.Cmd {
+			case "base":
+				base = d.Input
+				return ""
+			case "predict":
+				return predicted(input, Stack(stack))
+			case "set":
+				return predicted(base, Stack(stack), strings.Split(input, "\n")...)
+			case "call":
+				c, err := ParseCall(name, []byte(input))
+				if err != nil {
+					return refused(err)
+				}
+				return lowered(c.RunSpec())
+			default:
+				t.Fatalf("unknown command %s", d.Cmd)
+				return ""
+			}
+		})
+	})
+}
+
+// unescaped lets a test line hold what a text file cannot: a document that starts with a
+// double quote is a Go string.
+func unescaped(t *testing.T, input string) string {
+	if !strings.HasPrefix(input, `"`) {
+		return input
+	}
+	s, err := strconv.Unquote(input)
+	if err != nil {
+		t.Fatalf("%s: %v", input, err)
+	}
+	return s
+}
+
+func predicted(text string, stack Stack, overrides ...string) string {
+	p, err := ParsePrediction("config.yaml", []byte(text), stack, overrides...)
+	if err != nil {
+		return refused(err)
+	}
+	return lowered(p.RunSpec())
+}
+
+// refused is the problems; anything else is a fault of the parser.
+func refused(err error) string {
+	problems, ok := errors.AsType[Problems](err)
+	if !ok || problems.ExitCode() != 2 {
+		return fmt.Sprintf("UNEXPECTED %T: %v", err, err)
+	}
+	return err.Error()
+}
+
+// lowered prints a run specification in a form that a person can compare.
+func lowered(s *RunSpec, err error) string {
+	if err != nil {
+		if u, ok := errors.AsType[*Unsupported](err); !ok || u.ExitCode() != 1 {
+			return fmt.Sprintf("UNEXPECTED %T: %v", err, err)
+		}
+		return err.Error()
+	}
+	out := fmt.Sprintf("source %+v\nload %+v\nengine %+v\nworkers %d, limit %g ms, sla %+v, per request %v, stack %s",
+		s.Source, s.Load, s.Engine, s.Workers, s.TimeLimitMS, s.SLA, s.CapturePerRequest, s.Stack)
+	return strings.ReplaceAll(out, strconv.FormatInt(Unlimited, 10), "unlimited")
+}
