@@ -1,11 +1,192 @@
 package ingest
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
 
 	"github.com/dynosim/dynosim/schemas"
 )
 
-func openDynamo(*schemas.SourceSpec) (Reader, error) {
-	return nil, errors.New("trace format dynamo is not supported yet")
+// dynamoReader reads all shards of a request trace, sorts their rows, and then yields
+// them. Unlike the other readers it holds the whole trace.
+type dynamoReader struct {
+	names  []string
+	shards []*lineSource
+	// assert is a block size that rows must have, 0 for any.
+	assert int64
+	parser dynamoParser
+	w      batchWriter
+
+	rows   []dynamoRow
+	hashes []uint64
+	next   int
+	loaded bool
+	err    error
+}
+
+// dynamoRow is a request and where it stands.
+type dynamoRow struct {
+	start, end    int64
+	input, output int64
+	firstHash     int64
+	hashes        int32
+	shard         int32
+	line          int64
+	id            string
+}
+
+func openDynamo(source *schemas.SourceSpec) (Reader, error) {
+	if source.BlockTokens < 0 {
+		return nil, fmt.Errorf("the trace block size must be at least 1 token, got %d", source.BlockTokens)
+	}
+	r := &dynamoReader{names: source.Paths, assert: source.BlockTokens}
+	for _, path := range source.Paths {
+		lines, err := openLines(path)
+		if err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+		r.shards = append(r.shards, lines)
+	}
+	return r, nil
+}
+
+func (r *dynamoReader) Progress() (done, total int64) {
+	for _, shard := range r.shards {
+		d, t := shard.progress()
+		done, total = done+d, total+t
+	}
+	return done, total
+}
+
+func (r *dynamoReader) Close() error {
+	var errs []error
+	for i, shard := range r.shards {
+		if shard.file != nil {
+			errs = append(errs, shard.close())
+			r.shards[i].file = nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *dynamoReader) Next(batch *schemas.RequestBatch) error {
+	if !r.loaded && r.err == nil {
+		r.loaded = true
+		r.err = r.load()
+	}
+	r.w.reset(batch, r.assert)
+	if r.err != nil {
+		return r.err
+	}
+	for r.next < len(r.rows) && !r.w.full() && r.err == nil {
+		r.err = r.emit(&r.rows[r.next])
+		r.next++
+	}
+	r.w.finish()
+	switch {
+	case batch.N > 0:
+		return nil
+	case r.err == nil:
+		r.err = io.EOF
+	}
+	return r.err
+}
+
+// place names where a row was read.
+func (r *dynamoReader) place(row *dynamoRow) string {
+	return fmt.Sprintf("%s:%d", r.shards[row.shard].name, row.line)
+}
+
+// load reads and sorts everything.
+func (r *dynamoReader) load() error {
+	for i, shard := range r.shards {
+		for {
+			line, err := shard.next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if blank(line) {
+				continue
+			}
+			request, err := r.parser.parse(line)
+			if err == nil && request {
+				err = r.keep(int32(i), shard.number)
+			}
+			if err != nil {
+				return shard.errorf("%w", err)
+			}
+		}
+	}
+	if len(r.rows) == 0 {
+		return fmt.Errorf("%s: no request_end records in the trace", strings.Join(r.names, ", "))
+	}
+	if err := r.unique(); err != nil {
+		return err
+	}
+	slices.SortFunc(r.rows, func(a, b dynamoRow) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end), strings.Compare(a.id, b.id))
+	})
+	return nil
+}
+
+// keep stores the record that was parsed last.
+func (r *dynamoReader) keep(shard int32, line int64) error {
+	rec := &r.parser.rec
+	switch size := int64(rec.blockTokens); {
+	case rec.agentic:
+		return errAgentic
+	case size < 1:
+		return fmt.Errorf("trace_block_size must be at least 1, got %d", size)
+	case r.assert == 0:
+		r.assert = size
+	case size != r.assert && len(r.rows) == 0:
+		return fmt.Errorf("trace_block_size is %d, but the configured block size is %d", size, r.assert)
+	case size != r.assert:
+		return fmt.Errorf("trace_block_size is %d, but %d in the rows before", size, r.assert)
+	}
+	if rec.output > math.MaxInt64 {
+		return fmt.Errorf("output_tokens is out of range: %d", rec.output)
+	}
+	r.rows = append(r.rows, dynamoRow{
+		start: rec.start, end: rec.end, input: int64(rec.input), output: int64(rec.output),
+		firstHash: int64(len(r.hashes)), hashes: int32(len(rec.hashes)), shard: shard, line: line, id: string(rec.id),
+	})
+	r.hashes = append(r.hashes, rec.hashes...)
+	return nil
+}
+
+// unique checks that no request id is used twice.
+func (r *dynamoReader) unique() error {
+	seen := make(map[string]int, len(r.rows))
+	for i := range r.rows {
+		if first, twice := seen[r.rows[i].id]; twice {
+			return fmt.Errorf("%s: request_id %q is already used at %s", r.place(&r.rows[i]), r.rows[i].id, r.place(&r.rows[first]))
+		}
+		seen[r.rows[i].id] = i
+	}
+	return nil
+}
+
+// emit appends a row to the batch.
+func (r *dynamoReader) emit(row *dynamoRow) error {
+	b, from := r.w.b, r.w.mark()
+	i := r.w.add(int64(r.next) + 1)
+	b.HasTimestamp[i], b.TimestampMS[i] = true, float64(row.start-r.rows[0].start)
+	b.InputTokens[i], b.OutputTokens[i] = row.input, row.output
+	b.HasRequest[i] = true
+	r.w.str(&b.RequestID[i], []byte(row.id))
+	b.Blocks = append(b.Blocks, r.hashes[row.firstHash:row.firstHash+int64(row.hashes)]...)
+	if err := checkMooncake(i, 1<<memberHashIDs|1<<memberOutput|1<<memberInput, from, r.assert, &r.w); err != nil {
+		r.w.rollback(from)
+		return fmt.Errorf("%s: %w", r.place(row), err)
+	}
+	return nil
 }

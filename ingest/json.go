@@ -65,6 +65,29 @@ func (j *jsonValue) object(what string, member func(name []byte) error) error {
 	return j.syntax(err)
 }
 
+// array reads a value that lists its members in the order of names without naming them, and
+// calls member for each.
+func (j *jsonValue) array(names []string, member func(m int, raw jsontext.Value) error) (present members, err error) {
+	if _, err := j.dec.ReadToken(); err != nil {
+		return 0, j.syntax(err)
+	}
+	for m := 0; j.dec.PeekKind() != ']'; m++ {
+		raw, err := j.value()
+		if err != nil {
+			return 0, err
+		}
+		if m == len(names) {
+			return 0, fmt.Errorf("a row that is an array has at most %d members, in the order %s", len(names), strings.Join(names, ", "))
+		}
+		present |= 1 << m
+		if err := member(m, raw); err != nil {
+			return 0, err
+		}
+	}
+	_, err = j.dec.ReadToken()
+	return present, j.syntax(err)
+}
+
 // value reads the next value and returns its text, valid until the next call.
 func (j *jsonValue) value() (jsontext.Value, error) {
 	raw, err := j.dec.ReadValue()
@@ -76,15 +99,13 @@ func (j *jsonValue) skip() error { return j.syntax(j.dec.SkipValue()) }
 
 // end checks that nothing follows the value.
 func (j *jsonValue) end() error {
-	switch kind := j.dec.PeekKind(); kind {
-	case 0:
-		if _, err := j.dec.ReadToken(); !errors.Is(err, io.EOF) {
-			return j.syntax(err)
-		}
-		return nil
-	default:
-		return errors.New("more than one JSON value on the line")
+	if j.dec.PeekKind() != 0 {
+		return errors.New("not valid JSON: more than one value on the line")
 	}
+	if _, err := j.dec.ReadToken(); !errors.Is(err, io.EOF) {
+		return j.syntax(err)
+	}
+	return nil
 }
 
 // syntax words an error of the decoder.
@@ -165,9 +186,7 @@ func elements(name string, raw jsontext.Value, max uint64, each func(n uint64)) 
 		return fmt.Errorf("%s must be an array of whole numbers, got %s", name, excerpt(raw))
 	}
 	for i, at := 1, 0; ; at++ {
-		for raw[i] <= ' ' {
-			i++
-		}
+		i = skip(raw, i)
 		if raw[i] == ']' {
 			return nil
 		}
@@ -180,11 +199,16 @@ func elements(name string, raw jsontext.Value, max uint64, each func(n uint64)) 
 			return fmt.Errorf("%s[%d] must be a whole number from 0 to %s without fraction or exponent, got %s", name, at, strconv.FormatUint(max, 10), excerpt(raw[from:i]))
 		}
 		each(n)
-		for raw[i] <= ' ' {
-			i++
-		}
-		if raw[i] == ',' {
+		if i = skip(raw, i); raw[i] == ',' {
 			i++
 		}
 	}
+}
+
+// skip returns the place of the next byte from i on that is no white space.
+func skip(raw []byte, i int) int {
+	for raw[i] <= ' ' {
+		i++
+	}
+	return i
 }

@@ -128,7 +128,13 @@ func checkMooncake(i int, present members, from mark, blockTokens int64, w *batc
 func (p *mooncakeParser) strict(line []byte, i int, w *batchWriter) (present members, err error) {
 	p.json.reset(line)
 	if p.json.dec.PeekKind() == '[' {
-		present, err = p.array(i, w)
+		_, err = p.json.array(memberNames[:], func(m int, raw jsontext.Value) error {
+			if raw.Kind() == 'n' {
+				return nil
+			}
+			present |= 1 << m
+			return p.set(m, memberNames[m], raw, i, w)
+		})
 	} else {
 		present, err = p.object(i, w)
 	}
@@ -165,31 +171,6 @@ func (p *mooncakeParser) object(i int, w *batchWriter) (present members, err err
 		return p.set(m, first[m], raw, i, w)
 	})
 	return present, err
-}
-
-// array reads a row that lists its members in a fixed order without names.
-func (p *mooncakeParser) array(i int, w *batchWriter) (present members, err error) {
-	if _, err := p.json.dec.ReadToken(); err != nil {
-		return 0, p.json.syntax(err)
-	}
-	for m := 0; p.json.dec.PeekKind() != ']'; m++ {
-		if m == memberCount {
-			return 0, fmt.Errorf("a row that is an array has at most %d members, in the order of %s to %s", memberCount, memberNames[0], memberNames[memberCount-1])
-		}
-		raw, err := p.json.value()
-		if err != nil {
-			return 0, err
-		}
-		if raw.Kind() == 'n' {
-			continue
-		}
-		present |= 1 << m
-		if err := p.set(m, memberNames[m], raw, i, w); err != nil {
-			return 0, err
-		}
-	}
-	_, err = p.json.dec.ReadToken()
-	return present, p.json.syntax(err)
 }
 
 // set stores the value of a member of row i.

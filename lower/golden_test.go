@@ -98,11 +98,15 @@ func goldenCase(t *testing.T, folder string) {
 		t.Logf("%s\n  reference: %s", err, expected.Error)
 		return
 	}
-	spec, err := parsed.RunSpec()
-	if err != nil {
+	w, err := build(runSpec(parsed))
+	if err != nil && strings.Contains(err.Error(), "not supported yet") {
 		t.Skip(err)
 	}
-	w, err := build(spec)
+	for _, other := range []string{"invariant violated", "execution_model", "engine error", "placement policy error"} {
+		if strings.Contains(expected.Error, other) {
+			t.Skipf("not an error of the workload: %s", expected.Error)
+		}
+	}
 	if expected.Error != "" {
 		if err == nil {
 			t.Errorf("lowered, want an error like %q", expected.Error)
@@ -114,6 +118,42 @@ func goldenCase(t *testing.T, folder string) {
 		t.Fatal(err)
 	}
 	compare(t, w, expected.PerRequest, expected.Summary.Requests)
+}
+
+// runSpec takes the source and the load of a call, whatever engine it asks for.
+func runSpec(c *schemas.Call) *schemas.RunSpec {
+	a := &c.Args
+	spec := &schemas.RunSpec{Source: schemas.SourceSpec{Kind: schemas.SourceTrace, Format: a.TraceFormat, Paths: c.TraceFiles}}
+	spec.Engine.BlockTokens = 64
+	for _, engine := range []*schemas.EngineArgs{a.DecodeEngineArgs, a.PrefillEngineArgs, a.ExtraEngineArgs} {
+		if engine != nil && engine.Engine.BlockTokens != nil {
+			spec.Engine.BlockTokens = *engine.Engine.BlockTokens
+		}
+	}
+	switch {
+	case c.Kind == schemas.CallSynthetic:
+		spec.Source = schemas.SourceSpec{
+			Kind: schemas.SourceSynthetic, InputTokens: a.InputTokens, OutputTokens: a.OutputTokens, Count: a.RequestCount,
+			Turns: a.TurnsPerSession, InterTurnDelayMS: a.InterTurnDelayMS, SharedPrefixRatio: a.SharedPrefixRatio, PrefixGroups: a.NumPrefixGroups,
+		}
+	case a.TraceFormat == schemas.FormatAppliedCompute:
+		spec.Source.SharedPrefixRatio, spec.Source.PrefixGroups = a.TraceSharedPrefixRatio, a.TraceNumPrefixGroups
+	}
+	if a.TraceBlockSize != nil {
+		spec.Source.BlockTokens = *a.TraceBlockSize
+	} else if a.TraceFormat != schemas.FormatDynamo {
+		spec.Source.BlockTokens = 512
+	}
+	spec.Load = schemas.LoadSpec{Kind: schemas.LoadTraceTimestamps, Speedup: a.ArrivalSpeedupRatio}
+	switch {
+	case a.ReplayConcurrency != nil:
+		spec.Load.Kind, spec.Load.Concurrency = schemas.LoadConcurrency, *a.ReplayConcurrency
+	case a.RequestRate != nil:
+		spec.Load.Kind, spec.Load.RatePerSecond, spec.Load.Seed = schemas.LoadPoisson, *a.RequestRate, a.ArrivalSeed
+	case a.ArrivalIntervalMS != nil:
+		spec.Load.Kind, spec.Load.IntervalMS = schemas.LoadConstantInterval, *a.ArrivalIntervalMS
+	}
+	return spec
 }
 
 func compare(t *testing.T, w *lower.Workload, want []record, requests int) {

@@ -1,0 +1,382 @@
+package ingest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const dynamoSchema = "dynamo.request.trace.v1"
+
+// errAgentic refuses what another part of the format's rules is about.
+var errAgentic = errors.New("agentic dynamo traces (rows with agent_context) are not supported yet")
+
+// dynamoRecord is what a request record says.
+type dynamoRecord struct {
+	id                         []byte
+	start, end                 int64
+	blockTokens, input, output uint64
+	hashes                     []uint64
+	agentic                    bool
+}
+
+// dynamoParser reads lines of the format dynamo (spec 01 section 3.6). As in the reference a
+// line is read as a whole first, so every number must be in range, strings valid Unicode, and of
+// members given twice the last one counts.
+type dynamoParser struct {
+	json   jsonValue
+	strict *jsontext.Decoder
+	buf    bytes.Buffer
+	text   []byte
+	rec    dynamoRecord
+}
+
+// depthLimit is how deep values of a line may be nested.
+const depthLimit = 127
+
+// validate checks a whole line.
+func (p *dynamoParser) validate(line []byte) error {
+	p.buf = *bytes.NewBuffer(line)
+	if p.strict == nil {
+		p.strict = jsontext.NewDecoder(&p.buf, jsontext.AllowDuplicateNames(true))
+	} else {
+		p.strict.Reset(&p.buf, jsontext.AllowDuplicateNames(true))
+	}
+	for {
+		switch p.strict.PeekKind() {
+		case '{', '[', '}', ']':
+			if _, err := p.strict.ReadToken(); err != nil {
+				return p.json.syntax(err)
+			}
+			if p.strict.StackDepth() > depthLimit {
+				return fmt.Errorf("nested deeper than %d levels", depthLimit)
+			}
+		default:
+			raw, err := p.strict.ReadValue()
+			if err != nil {
+				return p.json.syntax(err)
+			}
+			if raw.Kind() == '0' {
+				if _, err := number("a number", raw); err != nil {
+					return err
+				}
+			}
+		}
+		if p.strict.StackDepth() == 0 {
+			break
+		}
+	}
+	rest := line[p.strict.InputOffset():]
+	if len(bytes.Trim(rest, " \t\r\n")) > 0 {
+		return errors.New("not valid JSON: more than one value on the line")
+	}
+	return nil
+}
+
+// fields finds the members of an object: got[i] is the last value of names[i], nil when it is absent or
+// null.
+func (p *dynamoParser) fields(what string, object []byte, names []string, got []jsontext.Value) error {
+	clear(got)
+	p.json.reset(object)
+	return p.json.object(what, func(name []byte) error {
+		for i := range names {
+			if string(name) != names[i] {
+				continue
+			}
+			raw, err := p.json.value()
+			if err != nil {
+				return err
+			}
+			// The decoder's text is valid for a moment only, the line stays.
+			end := int(p.json.dec.InputOffset())
+			if got[i] = object[end-len(raw) : end]; raw.Kind() == 'n' {
+				got[i] = nil
+			}
+			return nil
+		}
+		return p.json.skip()
+	})
+}
+
+// str reads a string member that must be there, and is not blank.
+func (p *dynamoParser) str(name string, raw jsontext.Value, blankAllowed bool) (string, error) {
+	if raw == nil {
+		return "", fmt.Errorf("%s is missing", name)
+	}
+	var err error
+	if p.text, err = str(name, p.text[:0], raw); err != nil {
+		return "", err
+	}
+	if !blankAllowed && len(bytes.TrimSpace(p.text)) == 0 {
+		return "", fmt.Errorf("%s must not be blank", name)
+	}
+	return string(p.text), nil
+}
+
+// parse reads a line. request says that p.rec is a request, otherwise the line does not matter.
+func (p *dynamoParser) parse(line []byte) (request bool, err error) {
+	if err := p.validate(line); err != nil {
+		return false, err
+	}
+	if bytes.TrimLeft(line, " \t\r\n")[0] != '{' {
+		return false, nil
+	}
+	var outer [2]jsontext.Value
+	record := line
+	// An event that is null counts as given.
+	wrapped := false
+	p.json.reset(line)
+	if err := p.json.object("a line", func(name []byte) error {
+		wrapped = wrapped || string(name) == "event"
+		return p.json.skip()
+	}); err != nil {
+		return false, err
+	}
+	if err := p.fields("a line", line, []string{"event", "event_type"}, outer[:]); err != nil {
+		return false, err
+	}
+	if wrapped {
+		record = outer[0]
+	}
+	var got [6]jsontext.Value
+	names := []string{"schema", "event_type", "event_time_unix_ms", "request", "agent_context", "tool"}
+	object := len(record) > 0 && jsontext.Value(record).Kind() == '{'
+	if object {
+		if err := p.fields("event", record, names, got[:]); err != nil {
+			return false, err
+		}
+	}
+	kind := got[1]
+	if kind.Kind() != '"' {
+		kind = outer[1]
+	}
+	switch string(kind) {
+	case `"request_payload"`, `"tool_start"`:
+		return false, nil
+	case `"request_end"`, `"tool_end"`, `"tool_error"`:
+	default:
+		return false, fmt.Errorf("event_type must be request_end, tool_end, tool_error, tool_start or request_payload, got %s", given(kind))
+	}
+	if !object {
+		return false, fmt.Errorf("event must be an object, got %s", given(record))
+	}
+	return p.record(got[:])
+}
+
+// given is the text of a value for a message.
+func given(raw jsontext.Value) string {
+	if raw == nil {
+		return "none"
+	}
+	return excerpt(raw)
+}
+
+// record checks a record of a kind that matters.
+func (p *dynamoParser) record(got []jsontext.Value) (request bool, err error) {
+	schema, eventType, eventTime, body, context, tool := got[0], got[1], got[2], got[3], got[4], got[5]
+	switch {
+	case string(schema) != `"`+dynamoSchema+`"`:
+		return false, fmt.Errorf("schema must be %s, got %s", dynamoSchema, given(schema))
+	case eventType.Kind() != '"':
+		return false, fmt.Errorf("event_type must be a string, got %s", given(eventType))
+	case eventTime == nil:
+		return false, errors.New("event_time_unix_ms is missing")
+	}
+	at, err := count("event_time_unix_ms", eventTime, math.MaxUint64)
+	if err != nil {
+		return false, err
+	}
+	p.rec = dynamoRecord{hashes: p.rec.hashes[:0], id: p.rec.id[:0]}
+	if context != nil {
+		p.rec.agentic = true
+		if err := p.context(context, tool != nil); err != nil {
+			return false, err
+		}
+	}
+	if body != nil {
+		if err := p.request(body, at); err != nil {
+			return false, err
+		}
+	}
+	if string(eventType) == `"request_end"` {
+		if body == nil {
+			return false, errors.New("request is missing: a request_end record needs it")
+		}
+		return true, p.checkID()
+	}
+	if tool != nil {
+		err = p.tool(tool, at, context != nil)
+	}
+	return false, err
+}
+
+func (p *dynamoParser) checkID() error {
+	if len(bytes.TrimSpace(p.rec.id)) == 0 {
+		return errors.New("request_id must not be blank")
+	}
+	return nil
+}
+
+// context checks an agent context.
+func (p *dynamoParser) context(raw jsontext.Value, used bool) error {
+	var got [2]jsontext.Value
+	if err := p.fields("agent_context", raw, []string{"session_id", "parent_session_id"}, got[:]); err != nil {
+		return err
+	}
+	if got[1] != nil {
+		if _, err := p.str("parent_session_id", got[1], true); err != nil {
+			return err
+		}
+	}
+	_, err := p.str("session_id", got[0], !used)
+	return err
+}
+
+// tool checks a tool record; it has no effect otherwise.
+func (p *dynamoParser) tool(raw jsontext.Value, eventTime uint64, used bool) error {
+	var got [5]jsontext.Value
+	names := []string{"tool_call_id", "tool_class", "started_at_unix_ms", "ended_at_unix_ms", "duration_ms"}
+	if err := p.fields("tool", raw, names, got[:]); err != nil {
+		return err
+	}
+	for i, name := range names[:2] {
+		if _, err := p.str(name, got[i], !used); err != nil {
+			return err
+		}
+	}
+	start, end := uint64(0), eventTime
+	for i, into := range []*uint64{&start, &end} {
+		if got[2+i] == nil {
+			continue
+		}
+		n, err := count(names[2+i], got[2+i], math.MaxUint64)
+		if err != nil {
+			return err
+		}
+		*into = n
+	}
+	if got[4] != nil {
+		d, err := number("duration_ms", got[4])
+		if err != nil {
+			return err
+		}
+		if used && d < 0 {
+			return fmt.Errorf("duration_ms must be at least 0, got %v", d)
+		}
+	}
+	if used && got[2] != nil && end < start {
+		return fmt.Errorf("the tool ends at %d, before it starts at %d", end, start)
+	}
+	return nil
+}
+
+// request reads the metrics of a request.
+func (p *dynamoParser) request(raw jsontext.Value, eventTime uint64) error {
+	var got [6]jsontext.Value
+	names := []string{"request_id", "model", "replay", "request_received_ms", "total_time_ms", "output_tokens"}
+	if err := p.fields("request", raw, names, got[:]); err != nil {
+		return err
+	}
+	id, err := p.str(names[0], got[0], true)
+	if err != nil {
+		return err
+	}
+	p.rec.id = append(p.rec.id, id...)
+	if got[1] != nil {
+		if _, err := p.str(names[1], got[1], true); err != nil {
+			return err
+		}
+	}
+	if got[2] == nil {
+		return errors.New("replay is missing")
+	}
+	if err := p.replay(got[2]); err != nil {
+		return err
+	}
+	var received *uint64
+	if got[3] != nil {
+		n, err := count(names[3], got[3], math.MaxUint64)
+		if err != nil {
+			return err
+		}
+		received = &n
+	}
+	var duration *int64
+	if got[4] != nil {
+		ms, err := number(names[4], got[4])
+		if err != nil {
+			return err
+		}
+		if ms < 0 {
+			return fmt.Errorf("total_time_ms must be at least 0, got %v", ms)
+		}
+		n := clampMS(math.Round(ms))
+		duration = &n
+	}
+	if got[5] == nil {
+		return errors.New("output_tokens is missing")
+	}
+	p.rec.output, err = count(names[5], got[5], math.MaxUint64)
+	p.rec.span(eventTime, received, duration)
+	return err
+}
+
+// replay reads what the request is replayed from: an object, or its three members as an
+// array.
+func (p *dynamoParser) replay(raw jsontext.Value) error {
+	var got [3]jsontext.Value
+	names := []string{"trace_block_size", "input_length", "input_sequence_hashes"}
+	if raw.Kind() == '[' {
+		p.json.reset(raw)
+		if _, err := p.json.array(names, func(m int, v jsontext.Value) error {
+			end := int(p.json.dec.InputOffset())
+			got[m] = raw[end-len(v) : end]
+			return nil
+		}); err != nil {
+			return err
+		}
+	} else if err := p.fields("replay", raw, names, got[:]); err != nil {
+		return err
+	}
+	for i := range names {
+		if got[i] == nil {
+			return fmt.Errorf("replay.%s is missing", names[i])
+		}
+	}
+	var err error
+	if p.rec.blockTokens, err = count(names[0], got[0], math.MaxInt64); err != nil {
+		return err
+	}
+	if p.rec.input, err = count(names[1], got[1], math.MaxInt64); err != nil {
+		return err
+	}
+	return elements(names[2], got[2], math.MaxUint64, func(n uint64) { p.rec.hashes = append(p.rec.hashes, n) })
+}
+
+// span sets start and end (spec 01 section 3.6, rule 5).
+func (r *dynamoRecord) span(eventTime uint64, received *uint64, duration *int64) {
+	event := clampUint(eventTime)
+	d := int64(0)
+	if duration != nil {
+		d = *duration
+	}
+	r.start, r.end = max(event-d, 0), event
+	if received != nil {
+		r.start = clampUint(*received)
+		if duration != nil {
+			r.end = r.start + min(d, math.MaxInt64-r.start)
+		}
+	}
+}
+
+func clampUint(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
+
+func clampMS(ms float64) int64 {
+	if ms >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(ms)
+}
