@@ -11,7 +11,7 @@ N ?= 500
 SEED ?=
 # Length of each fuzz target in `make fuzz`.
 FUZZTIME ?= 10s
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@2026.1
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Further options of the parity and differential tools, e.g. ARGS='-area vllm -match chunk'.
 ARGS ?=
 

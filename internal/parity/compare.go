@@ -34,6 +34,9 @@ const (
 // as is a missing key whose wanted value is empty.
 func Compare(expected, prediction map[string]any) []string {
 	d := &differ{tolerance: toleranceOf}
+	if _, ok := expected["summary"].(map[string]any); !ok {
+		d.report("summary", "the reference's report has none, so nothing can be compared")
+	}
 	d.value("summary", expected["summary"], prediction["summary"])
 	d.records(expected, prediction)
 	if planner, ok := expected["planner"].(map[string]any); ok && len(planner) > 0 {

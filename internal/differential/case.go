@@ -1,0 +1,110 @@
+package differential
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/dynosim/dynosim/internal/parity"
+)
+
+// Case is one call with its trace.
+type Case struct {
+	// Source names the kind of source, for statistics.
+	Source string
+	// Kind is trace or synthetic; Args holds the arguments of the call, the engine's apart.
+	Kind         string
+	Args, Engine map[string]any
+	// Rows are the lines of the trace.
+	Rows []map[string]any
+}
+
+// Draw makes the case of a seed and an index.
+func Draw(seed uint64, index int) *Case {
+	return draw(&random{rand.New(rand.NewPCG(seed, uint64(index)))})
+}
+
+// Call is the call form of the case.
+func (c *Case) Call() map[string]any {
+	args := maps.Clone(c.Args)
+	args["extra_engine_args"] = map[string]any{"engine": c.Engine}
+	args["capture_per_request"] = true
+	call := map[string]any{"kind": c.Kind, "args": args}
+	if c.Kind == "trace" {
+		call["trace_files"] = []string{"trace.jsonl"}
+	}
+	return call
+}
+
+// Write writes the case folder: call.json, the trace, and config.yaml where the document of
+// predict can express the case.
+func (c *Case) Write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := writeJSON(filepath.Join(dir, "call.json"), c.Call()); err != nil {
+		return err
+	}
+	if document, ok := c.Document(); ok {
+		// JSON is YAML.
+		if err := writeJSON(filepath.Join(dir, "config.yaml"), document); err != nil {
+			return err
+		}
+	}
+	if c.Kind != "trace" {
+		return nil
+	}
+	var lines bytes.Buffer
+	encoder := json.NewEncoder(&lines)
+	for _, row := range c.Rows {
+		if err := encoder.Encode(row); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, "trace.jsonl"), lines.Bytes(), 0o644)
+}
+
+func writeJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// Save writes the case folder with the report of the reference.
+func (c *Case) Save(dir string, expected map[string]any) error {
+	if err := c.Write(dir); err != nil {
+		return err
+	}
+	return writeJSON(filepath.Join(dir, "expected.json"), expected)
+}
+
+// Ways are the ways in that can express the case.
+func (c *Case) Ways() []parity.Way {
+	if _, ok := c.Document(); ok {
+		return []parity.Way{parity.Replay, parity.Predict}
+	}
+	return []parity.Way{parity.Replay}
+}
+
+// String is a short description.
+func (c *Case) String() string {
+	if c.Kind == "trace" {
+		return fmt.Sprintf("%s, %d rows", c.Source, len(c.Rows))
+	}
+	return fmt.Sprintf("%s, %v requests", c.Source, c.Args["request_count"])
+}
+
+// clone copies the case, rows and mappings included.
+func (c *Case) clone() *Case {
+	d := *c
+	d.Args, d.Engine = maps.Clone(c.Args), maps.Clone(c.Engine)
+	d.Rows = slices.Clone(c.Rows)
+	return &d
+}

@@ -1,0 +1,111 @@
+package differential
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dynosim/dynosim/internal/parity"
+)
+
+// Outcome is what came out of a case.
+type Outcome int
+
+// Outcomes.
+const (
+	// Equal reports.
+	Equal Outcome = iota
+	// BothRefuse: neither program reports on the case.
+	BothRefuse
+	// Undecided: the reference gave no answer in time, and the program refused the case.
+	Undecided
+	// Different, the program's lack of a feature included.
+	Different
+)
+
+// programLimit is how long the program may take on one case.
+const programLimit = 60 * time.Second
+
+// Checker judges cases with one process of the reference.
+type Checker struct {
+	Program   parity.Program
+	Reference *Reference
+	// Scratch is a folder of the checker's own.
+	Scratch string
+}
+
+// Judgement is the outcome of a case with its details.
+type Judgement struct {
+	Outcome Outcome
+	// Expected is the report of the reference.
+	Expected map[string]any
+	// Differences says what differs, each entry starting with the way in.
+	Differences []string
+}
+
+// Check runs the case in both programs.
+func (k *Checker) Check(ctx context.Context, c *Case) (*Judgement, error) {
+	dir := filepath.Join(k.Scratch, "case")
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, err
+	}
+	if err := c.Write(dir); err != nil {
+		return nil, err
+	}
+	expected, err := k.Reference.Report(ctx, dir, c.Call())
+	if errors.Is(err, ErrTimeout) {
+		return k.endless(ctx, c, dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	j := &Judgement{Expected: expected}
+	if expected["error"] != nil {
+		j.Outcome = BothRefuse
+	}
+	for _, way := range c.Ways() {
+		out, done, err := k.run(ctx, way, dir)
+		if err != nil {
+			return nil, err
+		}
+		differences := parity.Judge(expected, &done, out)
+		if _, lacking := done.Unsupported(); lacking && len(differences) == 0 {
+			differences = []string{"refused for what it lacks: " + done.String()}
+		}
+		for _, d := range differences {
+			j.Differences = append(j.Differences, fmt.Sprintf("%s: %s", way, d))
+		}
+	}
+	if len(j.Differences) > 0 {
+		j.Outcome = Different
+	}
+	return j, nil
+}
+
+// endless judges a case on which the reference does not end: the program must end, and
+// must not report.
+func (k *Checker) endless(ctx context.Context, c *Case, dir string) (*Judgement, error) {
+	_, done, err := k.run(ctx, parity.Replay, dir)
+	if err != nil {
+		return nil, err
+	}
+	j := &Judgement{Outcome: Undecided}
+	if done.Err != nil || done.Exit == 0 {
+		j.Outcome, j.Differences = Different, []string{"the reference does not end; replay: " + done.String()}
+	}
+	return j, nil
+}
+
+func (k *Checker) run(ctx context.Context, way parity.Way, dir string) (out string, done parity.Execution, err error) {
+	out = filepath.Join(k.Scratch, "out-"+string(way))
+	if err := os.RemoveAll(out); err != nil {
+		return "", done, err
+	}
+	limited, cancel := context.WithTimeout(ctx, programLimit)
+	defer cancel()
+	done = k.Program(limited, dir, way.Args(out, true)...)
+	return out, done, ctx.Err()
+}

@@ -1,0 +1,143 @@
+package differential
+
+import "math"
+
+// Document is the configuration of predict that says the same as the call. ok is false when
+// the document has no words for something in the call.
+func (c *Case) Document() (document map[string]any, ok bool) {
+	source, ok := c.source()
+	if !ok {
+		return nil, false
+	}
+	load, ok := c.load()
+	if !ok {
+		return nil, false
+	}
+	worker, ok := c.worker()
+	if !ok {
+		return nil, false
+	}
+	traffic := map[string]any{"source": source, "load": load}
+	if stop := c.stop(); stop != nil {
+		traffic["stop"] = stop
+	}
+	engine := map[string]any{
+		"mode": "aggregated", "backend": "vllm", "model": "any/model", "hardware": "any-hardware",
+		// The call has no limit by default, the document none that is unlimited.
+		"context_length": orElse(c.Engine["max_model_len"], math.MaxInt32),
+		"workers":        map[string]any{"aggregated": worker},
+	}
+	document = map[string]any{"traffic": traffic, "engine": engine}
+	sla := map[string]any{}
+	for _, key := range []string{"ttft_ms", "itl_ms", "e2e_ms"} {
+		if v, set := c.Args["sla_"+key]; set {
+			sla[key] = v
+		}
+	}
+	if len(sla) > 0 {
+		if sla["e2e_ms"] != nil && len(sla) > 1 {
+			return nil, false
+		}
+		document["evaluation"] = map[string]any{"sla": sla}
+	}
+	return document, true
+}
+
+func orElse(v, otherwise any) any {
+	if v == nil {
+		return otherwise
+	}
+	return v
+}
+
+func (c *Case) source() (map[string]any, bool) {
+	switch c.Source {
+	case sourceList:
+		return map[string]any{"type": "synthetic", "input_tokens": c.Args["input_tokens"], "output_tokens": c.Args["output_tokens"]}, true
+	case sourceSessions:
+		turns, _ := c.Args["turns_per_session"].(int)
+		ratio, _ := c.Args["shared_prefix_ratio"].(float64)
+		groups, _ := c.Args["num_prefix_groups"].(int)
+		if turns < 2 || ratio > 0 && groups == 0 {
+			return nil, false
+		}
+		return map[string]any{
+			"type": "synthetic-session", "new_input_tokens_per_turn": c.Args["input_tokens"], "output_tokens_per_turn": c.Args["output_tokens"],
+			"session": map[string]any{
+				"turns": turns, "shared_prefix_ratio": ratio, "prefix_groups": groups,
+				"inter_turn_delay_ms": orElse(c.Args["inter_turn_delay_ms"], 0),
+			},
+		}, true
+	}
+	if c.Args["trace_shared_prefix_ratio"] != nil {
+		return nil, false
+	}
+	source := map[string]any{"type": "trace", "format": c.Args["trace_format"], "paths": []string{"trace.jsonl"}}
+	if v := c.Args["trace_block_size"]; v != nil {
+		source["block_size"] = v
+	}
+	return source, true
+}
+
+func (c *Case) load() (map[string]any, bool) {
+	if v := c.Args["replay_concurrency"]; v != nil {
+		return map[string]any{"type": "concurrency", "concurrency": v}, c.Args["arrival_speedup_ratio"] == nil
+	}
+	if c.Kind == "trace" {
+		return map[string]any{"type": "trace_timestamps", "speedup": orElse(c.Args["arrival_speedup_ratio"], 1)}, true
+	}
+	rate, ok := c.Args["request_rate"]
+	// An interval is not the exact inverse of a rate.
+	if !ok || c.Args["arrival_speedup_ratio"] != nil {
+		return nil, false
+	}
+	unit := "requests_per_second"
+	if c.Source == sourceSessions {
+		unit = "sessions_per_second"
+	}
+	return map[string]any{"type": "poisson", unit: rate, "seed": orElse(c.Args["arrival_seed"], 42)}, true
+}
+
+func (c *Case) stop() map[string]any {
+	switch c.Source {
+	case sourceList:
+		return map[string]any{"requests": c.Args["request_count"]}
+	case sourceSessions:
+		return map[string]any{"sessions": c.Args["request_count"]}
+	}
+	if v, ok := c.Args["max_sim_time_ms"].(float64); ok {
+		return map[string]any{"max_virtual_time_seconds": v / 1000}
+	}
+	return nil
+}
+
+func (c *Case) worker() (map[string]any, bool) {
+	e := c.Engine
+	for _, key := range []string{"preemption_mode", "enable_chunked_prefill", "speedup_ratio", "decode_speedup_ratio"} {
+		if _, set := e[key]; set {
+			return nil, false
+		}
+	}
+	scheduler := map[string]any{}
+	for ours, theirs := range map[string]string{"max_batched_tokens": "max_num_batched_tokens", "max_sequences": "max_num_seqs"} {
+		v, set := e[theirs]
+		if set && v == nil {
+			return nil, false // unlimited
+		}
+		if set {
+			scheduler[ours] = v
+		}
+	}
+	if limit, ok := c.Args["max_sim_time_ms"].(float64); ok && 1000*(limit/1000) != limit {
+		return nil, false
+	}
+	return map[string]any{
+		"parallelism": map[string]any{"replicas": orElse(c.Args["num_workers"], 1)},
+		"scheduler":   scheduler,
+		"kv_cache": map[string]any{
+			"block_size": orElse(e["block_size"], 64), "prefix_caching": orElse(e["enable_prefix_caching"], true),
+			"capacity": map[string]any{"type": "fixed", "blocks": orElse(e["num_gpu_blocks"], 16384)},
+		},
+		"timing": orElse(e["timing_model"], map[string]any{"type": "polynomial"}),
+	}, true
+}
