@@ -19,6 +19,14 @@ import (
 type Engine struct {
 	db     *database
 	tables []string
+	// parts holds, for several runs, the label of each and the views of its own.
+	parts []part
+}
+
+// part is one of several open runs. Its tables are views in a schema of its own.
+type part struct {
+	label, schema string
+	tables        []string
 }
 
 // engineThreads are enough for the machines this runs on; results have an order only
@@ -56,27 +64,54 @@ func Open(ctx context.Context, runs []string, o Options) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{db: db}
-	labels := runLabels(runs)
-	for _, t := range schemas.AllTables {
-		holders := files[t.Name]
-		if len(holders) == 0 {
-			continue
-		}
-		var parts []string
-		for _, run := range holders {
-			lead := ""
-			if len(runs) > 1 {
-				lead = quote(labels[run]) + " AS run, "
-			}
-			parts = append(parts, fmt.Sprintf("SELECT %s* FROM read_parquet(%s)", lead, quote(globEscape(filepath.Join(run, t.Name+".parquet")))))
-		}
-		if err := db.exec(ctx, fmt.Sprintf("CREATE VIEW %s AS %s", t.Name, strings.Join(parts, " UNION ALL "))); err != nil {
-			db.close()
-			return nil, fmt.Errorf("cannot read table %s of %s: %w", t.Name, strings.Join(holders, ", "), oneLine(err))
-		}
-		e.tables = append(e.tables, t.Name)
+	if err := e.addViews(ctx, runs, files); err != nil {
+		db.close()
+		return nil, err
 	}
 	return e, nil
+}
+
+// addViews makes the views; files says which runs hold a table.
+func (e *Engine) addViews(ctx context.Context, runs []string, files map[string][]string) error {
+	labels := runLabels(runs)
+	for i, run := range runs {
+		p := part{label: labels[run], schema: "main"}
+		if len(runs) > 1 {
+			p.schema = fmt.Sprintf("run_%d", i)
+			if err := e.db.exec(ctx, "CREATE SCHEMA "+p.schema); err != nil {
+				return oneLine(err)
+			}
+		}
+		for _, t := range schemas.AllTables {
+			if !slices.Contains(files[t.Name], run) {
+				continue
+			}
+			file := filepath.Join(run, t.Name+".parquet")
+			if err := e.db.exec(ctx, fmt.Sprintf("CREATE VIEW %s.%s AS FROM read_parquet(%s)", p.schema, t.Name, quote(globEscape(file)))); err != nil {
+				return fmt.Errorf("cannot read %s: %w", file, oneLine(err))
+			}
+			p.tables = append(p.tables, t.Name)
+		}
+		e.parts = append(e.parts, p)
+	}
+	for _, t := range schemas.AllTables {
+		var selects []string
+		for _, p := range e.parts {
+			if slices.Contains(p.tables, t.Name) {
+				selects = append(selects, fmt.Sprintf("SELECT %s AS run, * FROM %s.%s", quote(p.label), p.schema, t.Name))
+			}
+		}
+		if len(selects) == 0 {
+			continue
+		}
+		e.tables = append(e.tables, t.Name)
+		if len(runs) > 1 {
+			if err := e.db.exec(ctx, fmt.Sprintf("CREATE VIEW main.%s AS %s", t.Name, strings.Join(selects, " UNION ALL "))); err != nil {
+				return oneLine(err)
+			}
+		}
+	}
+	return nil
 }
 
 func findTable(name string) *schemas.Table {
@@ -160,7 +195,8 @@ func (e *Engine) Query(ctx context.Context, sql string, w io.Writer, o QueryOpti
 	return e.explain(err)
 }
 
-// Named runs a named query.
+// Named runs a named query. With several runs its rows are those of every run by itself,
+// with a leading column run.
 func (e *Engine) Named(ctx context.Context, name string, w io.Writer, o QueryOptions) error {
 	all := NamedQueries()
 	i := slices.IndexFunc(all, func(n Named) bool { return n.Name == name })
@@ -171,7 +207,25 @@ func (e *Engine) Named(ctx context.Context, name string, w io.Writer, o QueryOpt
 		}
 		return fmt.Errorf("there is no query named %q: there are %s", name, strings.Join(names, ", "))
 	}
-	return e.Query(ctx, all[i].SQL, w, o)
+	return e.Query(ctx, e.perRun(all[i].SQL), w, o)
+}
+
+// perRun makes a query over the tables of one run one over several: its rows for every
+// run, with a leading column run.
+func (e *Engine) perRun(sql string) string {
+	if len(e.parts) == 1 {
+		return sql
+	}
+	sql = strings.TrimRight(strings.TrimSpace(sql), ";")
+	var selects []string
+	for _, p := range e.parts {
+		var own []string
+		for _, t := range p.tables {
+			own = append(own, fmt.Sprintf("%s AS (FROM %s.%s)", t, p.schema, t))
+		}
+		selects = append(selects, fmt.Sprintf("(WITH %s SELECT %s AS run, * FROM (\n%s\n))", strings.Join(own, ", "), quote(p.label), sql))
+	}
+	return strings.Join(selects, "\nUNION ALL\n")
 }
 
 // stripComments removes the lines that are comments.

@@ -34,8 +34,6 @@ func cell(v driver.Value) string {
 		case math.IsInf(x, -1):
 			return "-inf"
 		}
-	case fmt.Stringer:
-		return x.String()
 	}
 	return string(trimQuotes(appendValue(nil, v)))
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/duckdb/duckdb-go/v2"
 )
 
 // appendFloat writes the shortest decimal that reads back as f, with a point or an
@@ -60,8 +62,10 @@ func appendValue(b []byte, v driver.Value) []byte {
 		return appendString(b, x)
 	case *big.Int:
 		return x.Append(b, 10)
+	case duckdb.Decimal:
+		return append(b, x.String()...)
 	case time.Time:
-		return appendString(b, x.Format(time.RFC3339Nano))
+		return appendString(b, timeText(x))
 	case []any:
 		b = append(b, '[')
 		for i, e := range x {
@@ -96,11 +100,29 @@ func plain(v any) any {
 		return s
 	case float64:
 		return json.RawMessage(appendFloat(nil, x))
+	case duckdb.Decimal:
+		return json.RawMessage(x.String())
+	case duckdb.Map:
+		m := make(map[string]any, len(x))
+		for k, e := range x {
+			m[fmt.Sprint(k)] = plain(e)
+		}
+		return m
+	case time.Time:
+		return timeText(x)
 	case fmt.Stringer:
 		return x.String()
 	default:
 		return v
 	}
+}
+
+// timeText writes a date or a timestamp as SQL does.
+func timeText(t time.Time) string {
+	if t.Equal(t.Truncate(24 * time.Hour)) {
+		return t.Format("2006-01-02")
+	}
+	return t.Format("2006-01-02 15:04:05.999999999")
 }
 
 // appendString writes a JSON string.

@@ -34,9 +34,27 @@ var metricRows = []metricRow{
 	{"Request Count (requests)", "Requests", "", "completed_requests"},
 }
 
-// The columns and the prefix of their keys.
-var metricColumns = []struct{ title, prefix string }{
-	{"avg", "mean_"}, {"min", "min_"}, {"max", "max_"}, {"p99", "p99_"}, {"p90", "p90_"}, {"p75", "p75_"}, {"std", "std_"},
+// metricColumn is a column and the prefix of its keys. Where the terminal is too narrow
+// for all, those of the lowest weight go first.
+type metricColumn struct {
+	title, prefix string
+	weight        int
+}
+
+// The columns in the order of spec 07 section 7.
+var metricColumns = []metricColumn{
+	{"avg", "mean_", 7}, {"min", "min_", 3}, {"max", "max_", 5}, {"p99", "p99_", 6}, {"p90", "p90_", 4}, {"p75", "p75_", 2}, {"std", "std_", 1},
+}
+
+// columnsOf keeps the n columns of the highest weight.
+func columnsOf(n int) []metricColumn {
+	var keep []metricColumn
+	for _, c := range metricColumns {
+		if c.weight > len(metricColumns)-n {
+			keep = append(keep, c)
+		}
+	}
+	return keep
 }
 
 // samplesKey is the key with the number of samples of a distribution, where there is one.
@@ -49,9 +67,9 @@ var samplesKey = map[string]string{
 // simulation and where the report was saved (saved is the path, empty for none). Cells
 // without a figure say N/A. The table fits width columns; 0 does not limit it.
 func WriteMetrics(w io.Writer, s *Summary, width int, saved string) error {
-	full := renderMetrics(s, 0, false)
-	if width > 0 && lineWidth(full) > width {
-		full = renderMetrics(s, width, true)
+	full := renderMetrics(s, metricColumns, false)
+	for shown := len(metricColumns); width > 0 && lineWidth(full) > width && shown > 0; shown-- {
+		full = renderMetrics(s, columnsOf(shown), true)
 	}
 	var b strings.Builder
 	b.WriteString(full)
@@ -70,12 +88,12 @@ func WriteMetrics(w io.Writer, s *Summary, width int, saved string) error {
 	return err
 }
 
-func renderMetrics(s *Summary, width int, narrow bool) string {
+func renderMetrics(s *Summary, columns []metricColumn, narrow bool) string {
 	t := table.NewWriter()
-	style(t, width)
+	style(t, 0)
 	header := table.Row{"Metric"}
 	configs := []table.ColumnConfig{{Number: 1, Align: text.AlignRight, AlignHeader: text.AlignRight}}
-	for i, c := range metricColumns {
+	for i, c := range columns {
 		header = append(header, c.title)
 		configs = append(configs, table.ColumnConfig{Number: i + 2, Align: text.AlignRight, AlignHeader: text.AlignRight})
 	}
@@ -91,7 +109,7 @@ func renderMetrics(s *Summary, width int, narrow bool) string {
 			title = r.narrow
 		}
 		row := table.Row{title}
-		for _, c := range metricColumns {
+		for _, c := range columns {
 			row = append(row, s.metric(r, c.prefix, decimals))
 		}
 		t.AppendRow(row)

@@ -6,7 +6,7 @@
 -- Bucket numbers grow with the gap, evenly over its fourth root, which suits gaps of any size. A coarse bucket is 4096
 -- fine ones. Gaps of 0 have a bucket of their own, -1.
 CREATE OR REPLACE MACRO fine_bucket(gap_ms) AS
-    CASE WHEN gap_ms > 0 THEN floor(sqrt(sqrt(gap_ms)) * 2097152)::BIGINT ELSE -1 END;
+    CASE WHEN gap_ms > 0 THEN least(floor(sqrt(sqrt(gap_ms)) * 2097152), 2147483647)::INTEGER ELSE -1 END;
 CREATE OR REPLACE MACRO coarse_bucket(gap_ms) AS fine_bucket(gap_ms) >> 12;
 
 CREATE OR REPLACE TABLE gap_buckets AS
