@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -82,6 +83,8 @@ func (r *runner) run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The workload and the encoders are garbage now; the report's database needs the room.
+	debug.FreeOSMemory()
 	r.Observer.Reporting()
 	summary, err := queries.WriteReport(ctx, r.dir, queries.ReportOptions{
 		WallTimeMS: tables.wallMS, CapturePerRequest: r.Spec.CapturePerRequest,
