@@ -180,6 +180,8 @@ func (c *Capacity) fields() *strict.Object {
 type Timing struct {
 	Type                string
 	PrefillMS, DecodeMS float64
+	// Quantisations that replace the model's own, "" for none (spec 09 section 2.3).
+	GEMMQuantMode, MoEQuantMode, FMHAQuantMode, KVCacheQuantMode string
 }
 
 func (t *Timing) fields() *strict.Object {
@@ -190,6 +192,10 @@ func (t *Timing) fields() *strict.Object {
 			strict.Choice("type", &t.Type, typeDefault, []string{typeDefault, string(TimingPolynomial), string(TimingFixed)}, "Measured data of the model, a built-in curve, or constants."),
 			strict.Float("prefill_ms", &t.PrefillMS, "Time of the prefill part of a pass, ms.").Min(0).Required().For(string(TimingFixed)),
 			strict.Float("decode_ms", &t.DecodeMS, "Time of the decode part of a pass, ms.").Min(0).Required().For(string(TimingFixed)),
+			strict.String("gemm_quant_mode", &t.GEMMQuantMode, "Quantisation of matrix products; left out: the model's.").Nullable().For(typeDefault),
+			strict.String("moe_quant_mode", &t.MoEQuantMode, "Quantisation of the experts; left out: the model's.").Nullable().For(typeDefault),
+			strict.String("fmha_quant_mode", &t.FMHAQuantMode, "Quantisation of attention; left out: the model's.").Nullable().For(typeDefault),
+			strict.String("kvcache_quant_mode", &t.KVCacheQuantMode, "Quantisation of the KV cache; left out: the model's.").Nullable().For(typeDefault),
 		},
 	}
 }

@@ -17,12 +17,13 @@ func TestGoldenCases(t *testing.T) {
 	if root == "" {
 		t.Skip("DYNOSIM_GOLDEN does not name the folder of the cases")
 	}
-	folders, err := filepath.Glob(filepath.Join(root, "*", "*"))
-	if err != nil || len(folders) == 0 {
+	calls, err := filepath.Glob(filepath.Join(root, "*", "*", "call.json"))
+	if err != nil || len(calls) == 0 {
 		t.Fatalf("no cases in %s: %v", root, err)
 	}
 	accepted := 0
-	for _, folder := range folders {
+	for _, name := range calls {
+		folder := filepath.Dir(name)
 		var expected struct{ Error string }
 		read(t, filepath.Join(folder, "expected.json"), &expected)
 		var call struct {

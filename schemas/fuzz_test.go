@@ -1,0 +1,107 @@
+package schemas
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+)
+
+// seeds adds every document of testdata to a fuzz target.
+func seeds(f *testing.F, command string, add func(string)) {
+	f.Helper()
+	entries, err := os.ReadDir("testdata")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			continue
+		}
+		text, err := os.ReadFile("testdata/" + entry.Name())
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, part := range strings.Split(string(text), "\n"+command+"\n")[1:] {
+			input, _, _ := strings.Cut(part, "\n----")
+			add(input)
+		}
+	}
+}
+
+// checkRefusal wants problems of one line each, with a message.
+func checkRefusal(t *testing.T, err error) {
+	t.Helper()
+	problems, ok := errors.AsType[Problems](err)
+	if !ok || len(problems) == 0 {
+		t.Fatalf("%T is no list of problems: %v", err, err)
+	}
+	for _, p := range problems {
+		if p.Message == "" || strings.ContainsAny(p.Error(), "\n\r") {
+			t.Fatalf("not one clear line: %q", p.Error())
+		}
+	}
+}
+
+// checkSpec wants a run specification within bounds, or a list of what is missing.
+func checkSpec(t *testing.T, spec *RunSpec, err error) {
+	t.Helper()
+	if err != nil {
+		if u, ok := errors.AsType[*Unsupported](err); !ok || len(u.Features) == 0 {
+			t.Fatalf("%T does not say what is missing: %v", err, err)
+		}
+		return
+	}
+	e := &spec.Engine
+	if spec.Workers < 1 || e.NumBlocks < 1 || e.BlockTokens < 2 || e.MaxSequences < 1 || e.MaxBatchedTokens < 1 || e.MaxModelLen < 1 || !(spec.TimeLimitMS >= 0) {
+		t.Fatalf("out of bounds: %+v", spec)
+	}
+	if spec.Source.Kind == SourceSynthetic && (spec.Source.Count < 1 || spec.Source.InputTokens < 1) {
+		t.Fatalf("out of bounds: %+v", spec)
+	}
+}
+
+func FuzzPrediction(f *testing.F) {
+	seeds(f, "predict", func(text string) { f.Add([]byte(text)) })
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := ParsePrediction("config.yaml", data, StackDynamo)
+		if err != nil {
+			checkRefusal(t, err)
+			return
+		}
+		spec, err := p.RunSpec()
+		checkSpec(t, spec, err)
+	})
+}
+
+func FuzzOverride(f *testing.F) {
+	seeds(f, "set", func(text string) { f.Add(text) })
+	base := []byte("engine: {model: m, hardware: h, context_length: 9, workers: {aggregated: {timing: {type: polynomial}, kv_cache: {capacity: {type: fixed, blocks: 9}}}}}")
+	f.Fuzz(func(t *testing.T, argument string) {
+		p, err := ParsePrediction("config.yaml", base, StackDynamo, argument)
+		if err != nil {
+			checkRefusal(t, err)
+			return
+		}
+		spec, err := p.RunSpec()
+		checkSpec(t, spec, err)
+	})
+}
+
+func FuzzCall(f *testing.F) {
+	seeds(f, "call", func(text string) { f.Add("call.json", []byte(text)) })
+	f.Add("call.yaml", []byte("kind: trace\ntrace_files: [a]\nargs: {}\n"))
+	f.Add("call", []byte("{kind: trace, trace_files: [a], args: {}}"))
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		if strings.ContainsAny(name, "\n\r") {
+			return
+		}
+		c, err := ParseCall(name, data)
+		if err != nil {
+			checkRefusal(t, err)
+			return
+		}
+		spec, err := c.RunSpec()
+		checkSpec(t, spec, err)
+	})
+}
