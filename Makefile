@@ -44,11 +44,11 @@ test: build
 
 ## parity: every case of the reference's reports, through replay and predict
 parity: $(BIN) bin/parity
-	@bin/parity -program $(BIN) -scope testdata/parity-scope.txt $(ARGS) $(wildcard $(GOLDEN)) testdata/golden
+	@bin/parity -program $(BIN) -scope testdata/parity-scope.txt -documents testdata/parity-documents.txt $(ARGS) $(wildcard $(GOLDEN)) testdata/golden
 
 ## parity-quick: a fixed sample of them, one line an area
 parity-quick: $(BIN) bin/parity
-	@bin/parity -program $(BIN) -scope testdata/parity-scope.txt -quick $(ARGS) $(wildcard $(GOLDEN)) testdata/golden
+	@bin/parity -program $(BIN) -scope testdata/parity-scope.txt -documents testdata/parity-documents.txt -quick $(ARGS) $(wildcard $(GOLDEN)) testdata/golden
 
 ## differential: N random cases against the installed reference
 differential: $(BIN) bin/differential

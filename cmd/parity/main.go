@@ -42,6 +42,7 @@ func main() {
 func run(ctx context.Context) (failed bool, err error) {
 	program := flag.String("program", "bin/dynosim", "the program to run")
 	scopeFile := flag.String("scope", "", "list of cases that must pass")
+	leaveOut := flag.String("documents", "", "list of cases whose config.yaml says something else than their call")
 	rewrite := flag.Bool("rewrite-scope", false, "write the cases that pass to the file of -scope")
 	areas := flag.String("area", "", "run these areas only, a list with commas")
 	match := flag.String("match", "", "run cases only whose area/name matches this regular expression")
@@ -67,6 +68,13 @@ func run(ctx context.Context) (failed bool, err error) {
 	cases, err := find(flag.Args())
 	if err != nil {
 		return false, err
+	}
+	if *leaveOut != "" {
+		reasons, err := parity.ReadReasons(*leaveOut)
+		if err != nil {
+			return false, err
+		}
+		parity.LeaveOut(cases, reasons)
 	}
 	scope := parity.Scope{}
 	if *scopeFile != "" && !*rewrite {

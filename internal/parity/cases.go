@@ -46,6 +46,8 @@ type Case struct {
 	// then says why.
 	Ways   []Way
 	Reason string
+	// LeftOut says why the case is not run through predict although it has a config.yaml.
+	LeftOut string
 }
 
 // ID names the case in reports and in the list of required cases.
@@ -99,8 +101,10 @@ func load(dir string) (*Case, error) {
 		c.Reason = "calls with a planner_config need a runner of their own"
 	case c.Kind == "trace" || c.Kind == "synthetic":
 		c.Ways = []Way{Replay}
-		// A comment in config.yaml names what the document cannot express.
-		if document && !bytes.Contains(config, []byte("#")) {
+		switch {
+		case document && bytes.Contains(config, []byte("#")):
+			c.LeftOut = "a comment in config.yaml names what the document cannot express"
+		case document:
 			c.Ways = append(c.Ways, Predict)
 		}
 	case c.Kind != "spec" && c.Kind != "cli":
@@ -111,6 +115,15 @@ func load(dir string) (*Case, error) {
 		c.Reason = fmt.Sprintf("calls of kind %s have no replay form, and there is no config.yaml", c.Kind)
 	}
 	return c, nil
+}
+
+// LeaveOut takes predict from the cases that reasons names, where replay remains.
+func LeaveOut(cases []*Case, reasons map[string]string) {
+	for _, c := range cases {
+		if reason := reasons[c.ID()]; reason != "" && len(c.Ways) == 2 {
+			c.Ways, c.LeftOut = []Way{Replay}, reason
+		}
+	}
 }
 
 // Merge joins the cases of several roots. A case that an earlier root has under the same

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -49,17 +50,24 @@ func (e *Execution) panicked() bool {
 	return strings.Contains(e.Stderr, "goroutine ") || strings.Contains(e.Stderr, "panic:")
 }
 
-// unsupportedMark stands in the program's one-line refusal of a document that is valid but
-// asks for what this release lacks (schemas.Unsupported). What follows names it.
-const unsupportedMark = "not supported by this release: "
+// unsupportedMark stands in the program's one-line refusal of an input that is valid but
+// asks for what this release lacks.
+var unsupportedMark = regexp.MustCompile(`not supported (?:by this release|yet)(?:: )?`)
 
 // Unsupported returns what the program says it lacks.
 func (e *Execution) Unsupported() (features string, ok bool) {
 	if e.Err != nil || e.Exit != 1 {
 		return "", false
 	}
-	_, features, ok = strings.Cut(strings.TrimSpace(e.Stderr), unsupportedMark)
-	return features, ok
+	message := strings.TrimSpace(e.Stderr)
+	mark := unsupportedMark.FindStringIndex(message)
+	switch {
+	case mark == nil:
+		return "", false
+	case mark[1] == len(message):
+		return message, true
+	}
+	return message[mark[1]:], true
 }
 
 // last is the end of the error output, as one line.

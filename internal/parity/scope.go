@@ -3,6 +3,7 @@ package parity
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -21,22 +22,47 @@ const scopeHeader = `# Cases that must pass, each both ways where it has two. A 
 // ReadScope reads a list. A file that does not exist is an empty list.
 func ReadScope(path string) (Scope, error) {
 	scope := Scope{}
-	f, err := os.Open(path)
+	err := readLines(path, func(line string) error {
+		scope[line] = true
+		return nil
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return scope, nil
 	}
+	return scope, err
+}
+
+// ReadReasons reads a list of cases with reasons, "area/name: reason" a line; # starts a
+// comment.
+func ReadReasons(path string) (map[string]string, error) {
+	reasons := map[string]string{}
+	err := readLines(path, func(line string) error {
+		id, reason, ok := strings.Cut(line, ": ")
+		if !ok {
+			return fmt.Errorf("%s: want area/name: reason, got %q", path, line)
+		}
+		reasons[id] = reason
+		return nil
+	})
+	return reasons, err
+}
+
+func readLines(path string, add func(line string) error) error {
+	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		id, _, _ := strings.Cut(lines.Text(), "#")
-		if id = strings.TrimSpace(id); id != "" {
-			scope[id] = true
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		if line = strings.TrimSpace(line); line != "" {
+			if err := add(line); err != nil {
+				return err
+			}
 		}
 	}
-	return scope, lines.Err()
+	return lines.Err()
 }
 
 // WriteScope writes the list of the cases that passed.

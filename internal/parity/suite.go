@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -76,7 +77,7 @@ func (s *Suite) print(w io.Writer, area string, results []Result) error {
 	n := count(results)
 	fmt.Fprintf(&out, "%-11s %4d passed %4d failed %4d skipped", area, n[Passed], n[Failed], n[Skipped])
 	ways := map[Way]int{}
-	skipped := map[string][]string{}
+	skipped, leftOut := map[string][]string{}, map[string][]string{}
 	for _, r := range results {
 		if r.Verdict == Skipped {
 			skipped[r.Reason] = append(skipped[r.Reason], r.Case.Name)
@@ -84,6 +85,9 @@ func (s *Suite) print(w io.Writer, area string, results []Result) error {
 		}
 		for _, way := range r.Case.Ways {
 			ways[way]++
+		}
+		if r.Case.LeftOut != "" {
+			leftOut[r.Case.LeftOut] = append(leftOut[r.Case.LeftOut], r.Case.Name)
 		}
 	}
 	if n[Passed]+n[Failed] > 0 {
@@ -101,7 +105,8 @@ func (s *Suite) print(w io.Writer, area string, results []Result) error {
 		}
 	}
 	if !s.Brief {
-		printSkipped(&out, skipped)
+		printReasons(&out, "skipped", skipped)
+		printReasons(&out, "not run through predict", leftOut)
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
@@ -118,18 +123,16 @@ func (s *Suite) printFailure(out *strings.Builder, r *Result) {
 	}
 }
 
-func printSkipped(out *strings.Builder, skipped map[string][]string) {
-	reasons := make([]string, 0, len(skipped))
-	for reason := range skipped {
+// printReasons prints the names of cases by their reason, the most frequent first.
+func printReasons(out *strings.Builder, what string, names map[string][]string) {
+	reasons := make([]string, 0, len(names))
+	for reason := range names {
 		reasons = append(reasons, reason)
 	}
 	slices.SortFunc(reasons, func(a, b string) int {
-		if d := len(skipped[b]) - len(skipped[a]); d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(len(names[b])-len(names[a]), strings.Compare(a, b))
 	})
 	for _, reason := range reasons {
-		fmt.Fprintf(out, "  skipped %d: %s\n          %s\n", len(skipped[reason]), reason, strings.Join(skipped[reason], " "))
+		fmt.Fprintf(out, "  %s, %d: %s\n      %s\n", what, len(names[reason]), reason, strings.Join(names[reason], " "))
 	}
 }
