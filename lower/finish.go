@@ -49,8 +49,10 @@ func (b *Builder) list() bool {
 	if b.source.Kind == schemas.SourceSynthetic {
 		return !b.source.SessionMode()
 	}
-	mooncake := b.source.Format == schemas.FormatMooncake || b.source.Format == schemas.FormatMooncakeDelta
-	return mooncake && b.load.Kind == schemas.LoadTraceTimestamps && !b.joined
+	// Rows of standard dynamo traces have no sessions; as a list they arrive in the same
+	// order and are reported without one (spec 01 section 8).
+	flat := b.source.Format != schemas.FormatAppliedCompute
+	return flat && b.load.Kind == schemas.LoadTraceTimestamps && !b.joined
 }
 
 // finishList sets the release times of a list, and returns the rows in order of arrival, nil
