@@ -40,7 +40,7 @@ func (c *Call) fields() *strict.Object {
 		Fields: []*strict.Field{
 			strict.Choice("kind", &c.Kind, "", []CallKind{CallTrace, CallSynthetic}, "Which function is called.").Required(),
 			strict.Strings("trace_files", &c.TraceFiles, "Trace files, relative to the working directory: several for format dynamo, one for every other.").Required().For(string(CallTrace)),
-			strict.Group("args", &c.Args, func(a *CallArgs) *strict.Object { return a.fields(c.Kind) }, "Keyword arguments of the call.").Required(),
+			strict.Group("args", &c.Args, func(a *CallArgs) *strict.Object { return a.fields(c.Kind) }, "Keyword arguments of the call."),
 			strict.Section("router_config", &c.Router, (*RouterConfig).fields, "Settings of the KV router.").Nullable(),
 			strict.Section("scaling_plan", &c.ScalingPlan, (*ScalingPlan).fields, "Scripted changes of the number of workers.").Nullable(),
 			strict.Raw("planner_config", &c.PlannerConfig, "a mapping", "Settings of the planner, in its own names.").Nullable(),
@@ -126,14 +126,15 @@ type CallArgs struct {
 	AISPerfConfig                                        *strict.Node
 }
 
-// fields is the table of the arguments of a kind, or of both when kind is empty.
+// fields is the table of the arguments of a kind. When the kind is not known, only the
+// common ones are looked at.
 func (a *CallArgs) fields(kind CallKind) *strict.Object {
-	out := &strict.Object{Doc: "Keyword arguments of the call."}
-	if kind != CallTrace {
-		out.Fields = append(out.Fields, a.syntheticFields()...)
-	}
-	if kind != CallSynthetic {
-		out.Fields = append(out.Fields, a.traceFields()...)
+	out := &strict.Object{Doc: "Keyword arguments of the call.", Open: kind == ""}
+	switch kind {
+	case CallSynthetic:
+		out.Fields = a.syntheticFields()
+	case CallTrace:
+		out.Fields = a.traceFields()
 	}
 	out.Fields = append(out.Fields, a.commonFields()...)
 	return out

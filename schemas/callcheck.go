@@ -14,15 +14,15 @@ func (c *Call) check(r *strict.Report) {
 	if !r.OK("kind") {
 		return
 	}
-	if r.OK("args") || r.Has("args") {
-		c.checkPools(r)
-		c.checkLoad(r)
-		c.checkCommon(r)
-		if c.Kind == CallTrace {
-			c.checkTrace(r)
-		} else {
-			c.checkSynthetic(r)
-		}
+	c.checkPools(r)
+	c.checkLoad(r)
+	c.checkCommon(r)
+	if c.Kind == CallTrace {
+		c.checkTrace(r)
+	} else if !r.Has("args") {
+		r.Fail("args", "required key is missing with kind: synthetic; want a mapping")
+	} else {
+		c.checkSynthetic(r)
 	}
 	if c.Router != nil && r.OK("router_config") {
 		c.Router.check(r)
@@ -101,7 +101,7 @@ func (c *Call) checkLoad(r *strict.Report) {
 			given++
 		}
 	}
-	if given != 1 {
+	if given != 1 && r.Has("args") {
 		r.Fail("args", "a synthetic call needs exactly one of replay_concurrency, request_rate and arrival_interval_ms, got %d of them", given)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestData runs the documents of testdata: what goes in, and the run specification or the
+// TestData runs the documents of testdata/data: what goes in, and the run specification or the
 // problems that come out. go test -rewrite writes the second part anew.
 //
 //	base               keeps the document for later commands
@@ -18,7 +18,7 @@ import (
 //	set [stack=x]      reads the kept document with one override a line
 //	call [name=x]      reads a call
 func TestData(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/data", func(t *testing.T, path string) {
 		base := ""
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			stack, name := string(StackDynamo), "call.json"

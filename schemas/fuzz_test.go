@@ -7,18 +7,15 @@ import (
 	"testing"
 )
 
-// seeds adds every document of testdata to a fuzz target.
+// seeds adds every document of testdata/data to a fuzz target.
 func seeds(f *testing.F, command string, add func(string)) {
 	f.Helper()
-	entries, err := os.ReadDir("testdata")
+	entries, err := os.ReadDir("testdata/data")
 	if err != nil {
 		f.Fatal(err)
 	}
 	for _, entry := range entries {
-		if entry.IsDir() {
-			continue
-		}
-		text, err := os.ReadFile("testdata/" + entry.Name())
+		text, err := os.ReadFile("testdata/data/" + entry.Name())
 		if err != nil {
 			f.Fatal(err)
 		}

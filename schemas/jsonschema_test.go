@@ -44,10 +44,10 @@ func jsonValue(text string) (any, error) {
 	return jsonschema.UnmarshalJSON(bytes.NewReader(converted))
 }
 
-// documents is the text of every predict command of a file of testdata.
+// documents is the text of every predict command of a file of testdata/data.
 func documents(t *testing.T, name string) []string {
 	t.Helper()
-	text, err := os.ReadFile("testdata/" + name)
+	text, err := os.ReadFile("testdata/data/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}

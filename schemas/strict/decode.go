@@ -144,6 +144,11 @@ func (d *decoder) object(path string, n *Node, obj *Object) {
 		if tag = f.tagValue(); !tagOK {
 			tag = ""
 		}
+		for _, other := range obj.Fields { // a table inside may depend on the tag
+			if other != f && other.reset != nil {
+				other.reset()
+			}
+		}
 	}
 	for _, m := range n.Members {
 		f := obj.field(m.Key)

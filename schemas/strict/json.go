@@ -71,15 +71,15 @@ func (r *jsonReader) place(offset int) (line, column int) {
 // fail reports a syntax error and ends the reading.
 func (r *jsonReader) fail(err error) *Node {
 	offset := int(r.decoder.InputOffset())
-	message := err.Error()
+	what := err.Error()
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		offset = max(offset, int(syntax.Offset)-1)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		offset, message = len(r.data), "the text ends early"
+		offset, what = len(r.data), "the text ends early"
 	}
 	line, column := r.place(offset)
-	r.problems = append(r.problems, r.problem(line, column, "malformed JSON: %s", shortenedTo(message, 200)))
+	r.problems = append(r.problems, r.problem(line, column, "malformed JSON: %s", message(what)))
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 // whole; null removes a mapping that may be left out. The nodes of the value name the
 // argument in problems; ordinal says which argument it is, from 1.
 func Override(root *Node, obj *Object, argument string, ordinal int) (*Node, Problems) {
-	s := source{file: "--set " + shortened(shortenedTo(argument, 4*maxQuoted)), order: ordinal}
+	s := source{file: "--set " + shortened(argument), order: ordinal}
 	fail := func(path, format string, args ...any) (*Node, Problems) {
 		p := s.problem(0, 0, format, args...)
 		p.Path = path

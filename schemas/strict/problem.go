@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Problem is one thing that is wrong with a document.
@@ -78,20 +79,35 @@ const maxQuoted = 60
 
 // quoted is s in double quotes, shortened, with everything unprintable escaped.
 func quoted(s string) string {
-	return fmt.Sprintf("%q", shortened(s))
+	return fmt.Sprintf("%q", cut(s, maxQuoted))
 }
 
-// shortened cuts s to maxQuoted characters.
-func shortened(s string) string {
-	n := 0
+// shortened is s on one line, cut to maxQuoted characters.
+func shortened(s string) string { return cut(oneLine(s), maxQuoted) }
+
+// oneLine is s with a space for everything that is not printed.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// cut is the first n characters of s, with an ellipsis when there are more.
+func cut(s string, n int) string {
 	for i := range s {
-		if n == maxQuoted {
+		if n == 0 {
 			return s[:i] + "…"
 		}
-		n++
+		n--
 	}
 	return s
 }
+
+// message is the text of a library's error for a message.
+func message(s string) string { return cut(oneLine(s), 200) }
 
 // plain is a key as it appears in a path: as it is when it is an ordinary word, quoted otherwise.
 func plain(key string) string {

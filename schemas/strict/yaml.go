@@ -119,17 +119,15 @@ func (s source) parse(text string) (file *ast.File, problem *Problem) {
 	if err == nil {
 		return file, nil
 	}
-	line, column, message := 0, 0, err.Error()
+	line, column, what := 0, 0, err.Error()
 	if syntax, ok := errors.AsType[yaml.Error](err); ok {
-		message = syntax.GetMessage()
+		what = syntax.GetMessage()
 		if tk := syntax.GetToken(); tk != nil {
 			line, column = tk.Position.Line, tk.Position.Column
 		}
 	}
-	if i := strings.IndexByte(message, '\n'); i >= 0 {
-		message = message[:i]
-	}
-	p := s.problem(line, column, "malformed YAML: %s", shortenedTo(message, 200))
+	what, _, _ = strings.Cut(what, "\n")
+	p := s.problem(line, column, "malformed YAML: %s", message(what))
 	return nil, &p
 }
 
@@ -157,11 +155,11 @@ func (s source) checkTokens(tokens token.Tokens) *Problem {
 				opened++
 			}
 		case token.InvalidType:
-			message := shortenedTo(tk.Error, 200)
-			if strings.ContainsRune(tk.Error, '\t') {
-				message = "a tab cannot indent; use spaces"
+			what := tk.Error
+			if strings.ContainsRune(what, '\t') {
+				what = "a tab cannot indent; use spaces"
 			}
-			p := s.problem(tk.Position.Line, tk.Position.Column, "malformed YAML: %s", message)
+			p := s.problem(tk.Position.Line, tk.Position.Column, "malformed YAML: %s", message(what))
 			return &p
 		}
 		// A block level needs a deeper column or one more opener on the same line.
@@ -351,21 +349,4 @@ func (c *converter) merge(out *Node, have map[string]int, from *Node) {
 			}
 		}
 	}
-}
-
-// shortenedTo cuts s to n bytes at a character boundary and keeps it on one line.
-func shortenedTo(s string, n int) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' {
-			return ' '
-		}
-		return r
-	}, s)
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
 }
