@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dynosim/dynosim/internal/pipeline"
 	"github.com/dynosim/dynosim/schemas"
 )
 
@@ -57,6 +58,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func report(ctx context.Context, stderr io.Writer, err error) int {
 	var problems schemas.Problems
 	var usage usageError
+	var directory *pipeline.DirectoryError
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "dynosim: interrupted; nothing unfinished was left behind")
@@ -66,7 +68,7 @@ func report(ctx context.Context, stderr io.Writer, err error) int {
 			fmt.Fprintln(stderr, "dynosim:", p)
 		}
 		return exitUsage
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &directory):
 		fmt.Fprintln(stderr, "dynosim:", err)
 		return exitUsage
 	}

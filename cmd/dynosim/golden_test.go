@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dynosim/dynosim/internal/parity"
+)
+
+// TestGolden runs the shipped cases of the reference through replay and predict. A case may
+// be skipped for a missing feature only when the list of cases that must pass lacks it.
+func TestGolden(t *testing.T) {
+	root := filepath.Join("..", "..", "testdata")
+	scope, err := parity.ReadScope(filepath.Join(root, "parity-scope.txt"))
+	if err != nil || len(scope) == 0 {
+		t.Fatalf("the list of cases that must pass has %d cases: %v", len(scope), err)
+	}
+	leftOut, err := parity.ReadReasons(filepath.Join(root, "parity-documents.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := parity.Find(filepath.Join(root, "golden"))
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("%d cases: %v", len(cases), err)
+	}
+	parity.LeaveOut(cases, leftOut)
+	for _, c := range cases {
+		t.Run(c.ID(), func(t *testing.T) {
+			t.Chdir(c.Dir)
+			result := c.Run(t.Context(), inProcess)
+			scope.Enforce(&result)
+			switch result.Verdict {
+			case parity.Failed:
+				t.Errorf("%d differences:\n%s", len(result.Differences), strings.Join(result.Differences[:min(8, len(result.Differences))], "\n"))
+			case parity.Skipped:
+				t.Skip(result.Reason)
+			}
+		})
+	}
+}
+
+// inProcess runs a command line in this process. The working directory must be dir already.
+func inProcess(ctx context.Context, dir string, args ...string) (done parity.Execution) {
+	if here, err := os.Getwd(); err != nil || here != dir {
+		return parity.Execution{Err: os.ErrInvalid}
+	}
+	var stdout, stderr bytes.Buffer
+	done.Exit = run(ctx, args, strings.NewReader(""), &stdout, &stderr)
+	done.Stdout, done.Stderr, done.Err = stdout.String(), stderr.String(), ctx.Err()
+	return done
+}
