@@ -260,15 +260,20 @@ func (e *Engine) explain(err error) error {
 
 // writeParquet has the database write a file beside and copies it.
 func (e *Engine) writeParquet(ctx context.Context, sql string, w io.Writer) error {
-	f, err := os.CreateTemp("", "dynosim-query-*.parquet")
+	folder, err := os.MkdirTemp("", "dynosim-query-")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	if err := e.db.exec(ctx, fmt.Sprintf("COPY (%s) TO %s (FORMAT parquet, COMPRESSION zstd)", sql, quote(f.Name()))); err != nil {
+	defer os.RemoveAll(folder)
+	name := filepath.Join(folder, "rows.parquet")
+	if err := e.db.exec(ctx, fmt.Sprintf("COPY (\n%s\n) TO %s (FORMAT parquet, COMPRESSION zstd)", sql, quote(name))); err != nil {
 		return err
 	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
 	_, err = io.Copy(w, f)
 	return err
 }

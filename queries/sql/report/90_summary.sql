@@ -22,9 +22,9 @@ SELECT
     goodput_completed_requests AS "goodput_completed_requests?",
     goodput_request_throughput_rps AS "goodput_request_throughput_rps?",
     goodput_output_throughput_tok_s AS "goodput_output_throughput_tok_s?",
-    -- No energy model yet.
+    -- There is no energy model: nothing of the power is covered.
     NULL AS power_w,
-    NULL AS power_coverage,
+    (SELECT CASE WHEN stack = 'engine' THEN 0::DOUBLE END FROM run) AS power_coverage,
     total_input_tokens + total_output_tokens AS processed_tokens,
     per_second(total_input_tokens + total_output_tokens, getvariable('wall_time_ms')::DOUBLE) AS processed_tokens_per_s,
     per_second(total_output_tokens, getvariable('wall_time_ms')::DOUBLE) AS processed_output_tokens_per_s,
