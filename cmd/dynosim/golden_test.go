@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,10 +26,14 @@ func TestGolden(t *testing.T) {
 		t.Fatalf("%d cases: %v", len(cases), err)
 	}
 	parity.LeaveOut(cases, leftOut)
+	program, err := exec.LookPath("dynosim")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range cases {
 		t.Run(c.ID(), func(t *testing.T) {
-			t.Chdir(c.Dir)
-			result := c.Run(t.Context(), inProcess)
+			t.Parallel()
+			result := c.Run(t.Context(), parity.Binary(program))
 			scope.Enforce(&result)
 			switch result.Verdict {
 			case parity.Failed:
@@ -41,15 +43,4 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
-}
-
-// inProcess runs a command line in this process. The working directory must be dir already.
-func inProcess(ctx context.Context, dir string, args ...string) (done parity.Execution) {
-	if here, err := os.Getwd(); err != nil || here != dir {
-		return parity.Execution{Err: os.ErrInvalid}
-	}
-	var stdout, stderr bytes.Buffer
-	done.Exit = run(ctx, args, strings.NewReader(""), &stdout, &stderr)
-	done.Stdout, done.Stderr, done.Err = stdout.String(), stderr.String(), ctx.Err()
-	return done
 }

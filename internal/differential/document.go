@@ -128,7 +128,7 @@ func (c *Case) worker() (map[string]any, bool) {
 			scheduler[ours] = v
 		}
 	}
-	if limit, ok := c.Args["max_sim_time_ms"].(float64); ok && 1000*(limit/1000) != limit {
+	if limit, ok := c.Args["max_sim_time_ms"].(float64); ok && (limit == 0 || 1000*(limit/1000) != limit) {
 		return nil, false
 	}
 	return map[string]any{
