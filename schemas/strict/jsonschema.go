@@ -36,15 +36,15 @@ func (f *Field) defaultTag() string {
 }
 
 // alternative describes a mapping under one value of its tag.
-func (obj *Object) alternative(tag, byDefault string) map[string]any {
+func (o *Object) alternative(tag, byDefault string) map[string]any {
 	properties := map[string]any{}
 	var required []any
-	for _, f := range obj.Fields {
+	for _, f := range o.Fields {
 		if !f.appliesTo(tag) {
 			continue
 		}
 		s := f.jsonSchema()
-		if f.name == obj.Tag {
+		if f.name == o.Tag {
 			s = f.annotated(map[string]any{"const": tag})
 			if tag != byDefault {
 				required = append(required, f.name)
@@ -55,8 +55,8 @@ func (obj *Object) alternative(tag, byDefault string) map[string]any {
 			required = append(required, f.name)
 		}
 	}
-	out := described(map[string]any{"type": "object", "properties": properties}, obj.Doc)
-	if !obj.Open {
+	out := described(map[string]any{"type": "object", "properties": properties}, o.Doc)
+	if !o.Open {
 		out["additionalProperties"] = false
 	}
 	if required != nil {

@@ -33,7 +33,11 @@ func intField[T Integer](name, doc string, store func(T)) *Field {
 		v, err := parseInteger[T](n.Text, !unsigned)
 		switch {
 		case err != nil && f.inBounds(n.float()) && n.float() > 0:
-			d.fail(path, n, "%s is too large; the greatest value is %s", n.Describe(), greatest(!unsigned))
+			most := greatest(!unsigned)
+			if f.limit != nil {
+				most = number(*f.limit)
+			}
+			d.fail(path, n, "%s is too large; the greatest value is %s", n.Describe(), most)
 		case err != nil || !f.inBounds(float64(v)):
 			d.mismatch(path, n, f)
 		case f.limit != nil && float64(v) > *f.limit:
@@ -295,7 +299,7 @@ func Map[T any](name string, dst *map[int64]T, fields func(*T) *Object, doc stri
 	return f
 }
 
-// OptionalFlag is true or false, or left out; *dst is nil then.
+// OptionalFlag is true or false, or left out; *dst is nil then. An explicit null is refused.
 func OptionalFlag(name string, dst **bool, doc string) *Field {
 	f := &Field{name: name, doc: doc, want: "true or false"}
 	f.decode = func(d *decoder, path string, n *Node) {
@@ -308,7 +312,7 @@ func OptionalFlag(name string, dst **bool, doc string) *Field {
 	}
 	f.schema = func() map[string]any { return map[string]any{"type": "boolean"} }
 	f.reset = func() { *dst = nil }
-	return f.Nullable()
+	return f
 }
 
 // OptionalString is text, empty or not, that may be left out; *dst is nil then.
