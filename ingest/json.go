@@ -154,9 +154,17 @@ func excerpt(raw []byte) string {
 func count(name string, raw jsontext.Value, max uint64) (uint64, error) {
 	n, ok := integer(raw, max)
 	if !ok {
-		return 0, fmt.Errorf("%s must be a whole number from 0 to %d without fraction or exponent, got %s", name, max, excerpt(raw))
+		return 0, notWhole(name, raw, max)
 	}
 	return n, nil
+}
+
+// notWhole says why a value is not a whole number of up to max.
+func notWhole(name string, raw []byte, max uint64) error {
+	if len(bytes.Trim(raw, "0123456789")) == 0 {
+		return fmt.Errorf("%s must be at most %d, got %s", name, max, excerpt(raw))
+	}
+	return fmt.Errorf("%s must be a whole number without sign, fraction and exponent, got %s", name, excerpt(raw))
 }
 
 // number converts the value of a member that is any number.
@@ -196,7 +204,7 @@ func elements(name string, raw jsontext.Value, max uint64, each func(n uint64)) 
 		}
 		n, ok := integer(raw[from:i], max)
 		if !ok {
-			return fmt.Errorf("%s[%d] must be a whole number from 0 to %s without fraction or exponent, got %s", name, at, strconv.FormatUint(max, 10), excerpt(raw[from:i]))
+			return notWhole(name+"["+strconv.Itoa(at)+"]", raw[from:i], max)
 		}
 		each(n)
 		if i = skip(raw, i); raw[i] == ',' {

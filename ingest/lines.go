@@ -130,6 +130,9 @@ func (l *lineSource) next() ([]byte, error) {
 		return nil, io.EOF
 	}
 	l.number++
+	if l.number == 1 && bytes.HasPrefix(line, []byte("\ufeff")) {
+		return nil, l.errorf("starts with a byte-order mark: save the file as UTF-8 without one")
+	}
 	if !utf8.Valid(line) {
 		return nil, l.errorf("not valid UTF-8")
 	}

@@ -232,7 +232,7 @@ func priority(name string, raw jsontext.Value) (int32, error) {
 	}
 	n, ok := integer(digits, limit)
 	if !ok || negative && n == 0 {
-		return 0, fmt.Errorf("%s must be a whole number from %d to %d without fraction or exponent, got %s", name, math.MinInt32, math.MaxInt32, excerpt(raw))
+		return 0, fmt.Errorf("%s must be a whole number from %d to %d without fraction and exponent, got %s", name, math.MinInt32, math.MaxInt32, excerpt(raw))
 	}
 	if negative {
 		return int32(-int64(n)), nil

@@ -7,7 +7,7 @@ import "math"
 // gives up (ok false) on everything else, valid or not, and leaves it to the strict
 // parser, which it must agree with on every row it takes. It is several times faster.
 func parsePlain(line []byte, i int, w *batchWriter) (present members, ok bool) {
-	s := scanner{line, 0}
+	s := &scanner{line, 0}
 	if !s.take('{') {
 		return 0, false
 	}
@@ -118,20 +118,22 @@ func (s *scanner) real() (v float64, ok bool) {
 }
 
 // member reads the value of member m of row i.
-func (s *scanner) member(m, i int, w *batchWriter) bool {
+func (s *scanner) member(m, i int, w *batchWriter) (ok bool) {
 	b := w.b
 	switch m {
 	case memberHashIDs:
-		return s.list(math.MaxUint64, func(n uint64) { b.Blocks = append(b.Blocks, n) })
+		b.Blocks, ok = list(s, b.Blocks, math.MaxUint64)
+		return ok
 	case memberOutputIDs:
-		return s.list(math.MaxUint32, func(n uint64) { b.Authored = append(b.Authored, uint32(n)) })
+		b.Authored, ok = list(s, b.Authored, math.MaxUint32)
+		return ok
 	case memberTimestamp:
-		v, ok := s.real()
-		b.TimestampMS[i], b.HasTimestamp[i] = v, true
+		b.HasTimestamp[i] = true
+		b.TimestampMS[i], ok = s.real()
 		return ok
 	case memberDelay:
-		v, ok := s.real()
-		b.DelayMS[i], b.HasDelay[i] = v, true
+		b.HasDelay[i] = true
+		b.DelayMS[i], ok = s.real()
 		return ok
 	case memberRequestID, memberSessionID, memberPolicyClass:
 		v, ok := s.quoted()
@@ -158,23 +160,49 @@ func (s *scanner) member(m, i int, w *batchWriter) bool {
 	return false
 }
 
-// list reads an array of whole numbers up to max.
-func (s *scanner) list(max uint64, each func(n uint64)) bool {
+// list appends an array of whole numbers up to max to dst. Most of a trace is such
+// arrays, so this loop keeps everything in registers and takes the usual ", " first.
+func list[T uint32 | uint64](s *scanner, dst []T, max uint64) ([]T, bool) {
 	if !s.take('[') {
-		return false
+		return dst, false
 	}
 	if s.take(']') {
-		return true
+		return dst, true
 	}
+	line, at := s.line, s.at
 	for {
-		n, ok := s.whole()
-		if !ok || n > max {
-			return false
+		for at < len(line) && line[at] <= ' ' {
+			if !jsonSpace(line[at]) {
+				return dst, false
+			}
+			at++
 		}
-		each(n)
-		if s.take(',') {
-			continue
+		from, n := at, uint64(0)
+		for at < len(line) && line[at]-'0' < 10 {
+			n = n*10 + uint64(line[at]-'0')
+			at++
 		}
-		return s.take(']')
+		digits := at - from
+		if digits == 0 || digits > 19 || n > max || digits > 1 && line[from] == '0' {
+			return dst, false
+		}
+		dst = append(dst, T(n))
+		for at < len(line) && jsonSpace(line[at]) {
+			at++
+		}
+		if at == len(line) {
+			return dst, false
+		}
+		at++
+		switch line[at-1] {
+		case ',':
+		case ']':
+			s.at = at
+			return dst, true
+		default:
+			return dst, false
+		}
 	}
 }
+
+func jsonSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
