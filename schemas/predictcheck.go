@@ -241,7 +241,7 @@ func (e *Engine) checkAggregated(r *strict.Report) {
 }
 
 func (e *Engine) checkDisaggregated(r *strict.Report) {
-	for _, path := range []string{"engine.workers.prefill", "engine.workers.decode", "engine.kv_transfer"} {
+	for _, path := range []string{"engine.workers.prefill", "engine.workers.decode"} {
 		if !r.Has(path) {
 			r.Fail(path, "required key is missing with mode: disaggregated; want a mapping")
 		}
