@@ -29,10 +29,16 @@ const (
 // programLimit is how long the program may take on one case.
 const programLimit = 60 * time.Second
 
-// Checker judges cases with one process of the reference.
+// Reporter gives the report of the reference on a call, whose files are in dir. A refusal
+// is the report {"error": "..."}; ErrTimeout says that there is none.
+type Reporter interface {
+	Report(ctx context.Context, dir string, call map[string]any) (map[string]any, error)
+}
+
+// Checker judges cases.
 type Checker struct {
 	Program   parity.Program
-	Reference *Reference
+	Reference Reporter
 	// Scratch is a folder of the checker's own.
 	Scratch string
 }

@@ -72,7 +72,7 @@ func (c *Case) source() (map[string]any, bool) {
 	if c.Args["trace_shared_prefix_ratio"] != nil {
 		return nil, false
 	}
-	source := map[string]any{"type": "trace", "format": c.Args["trace_format"], "paths": []string{"trace.jsonl"}}
+	source := map[string]any{"type": "trace", "format": orElse(c.Args["trace_format"], "mooncake"), "paths": []string{"trace.jsonl"}}
 	if v := c.Args["trace_block_size"]; v != nil {
 		source["block_size"] = v
 	}

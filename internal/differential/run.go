@@ -106,9 +106,10 @@ func (r *run) work(ctx context.Context, indexes <-chan int) (err error) {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	k := &Checker{Program: r.Program, Reference: &Reference{Python: r.Python, TimeLimit: referenceLimit}, Scratch: scratch}
+	reference := &Reference{Python: r.Python, TimeLimit: referenceLimit}
+	k := &Checker{Program: r.Program, Reference: reference, Scratch: scratch}
 	defer func() {
-		if closed := k.Reference.Close(); err == nil {
+		if closed := reference.Close(); err == nil {
 			err = closed
 		}
 	}()
