@@ -72,7 +72,7 @@ vet:
 
 ## race: the race detector on the packages that start goroutines
 race:
-	$(GO) test -race $$(grep -lE '^\s*go (func|[a-z])' -r --include='*.go' . | xargs -n1 dirname | sort -u)
+	$(GO) test -race $$(git ls-files -z '*.go' | xargs -0 grep -lE '^\s*go [a-z]|\.Go\(' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 ## docs: the pages that are generated from the code
 docs schema: build
