@@ -183,8 +183,15 @@ func list[T uint32 | uint64](s *scanner, dst []T, max uint64) ([]T, bool) {
 			at++
 		}
 		digits := at - from
-		if digits == 0 || digits > 19 || n > max || digits > 1 && line[from] == '0' {
+		if digits == 0 || n > max || digits > 1 && line[from] == '0' {
 			return dst, false
+		}
+		if digits > 19 {
+			// The sum may have overflowed.
+			var ok bool
+			if n, ok = integer(line[from:at], max); !ok {
+				return dst, false
+			}
 		}
 		dst = append(dst, T(n))
 		for at < len(line) && jsonSpace(line[at]) {

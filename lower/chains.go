@@ -38,11 +38,10 @@ func (b *numbering) number(id uint64) (uint32, error) {
 			b.add(known)
 		}
 	}
-	if len(b.table.slots) > 0 {
-		t := &b.table
-		for i := t.slot(mix(id)); t.slots[i] != 0; i = t.after(i) {
-			if n := t.slots[i] - 1; b.ids.at(int(n)) == id {
-				return n, nil
+	if t, hash := &b.table, mix(id); t.n > 0 {
+		for i := t.slot(hash); t.tags[i] != 0; i = t.after(i) {
+			if t.tags[i] == tag(hash) && b.ids.at(int(t.ids[i])) == id {
+				return t.ids[i], nil
 			}
 		}
 	}
@@ -150,14 +149,16 @@ func chainHash(parent int32, block uint32) uint64 {
 
 // find looks a chain up in the table, -1 when it is not there.
 func (c *interner) find(parent int32, block uint32) int32 {
-	t := &c.table
-	if len(t.slots) == 0 {
+	t, hash := &c.table, chainHash(parent, block)
+	if t.n == 0 {
 		return -1
 	}
-	for i := t.slot(chainHash(parent, block)); t.slots[i] != 0; i = t.after(i) {
-		id := int32(t.slots[i] - 1)
-		if c.parent.at(int(id)) == parent && c.block.at(int(id)) == block {
-			return id
+	for i := t.slot(hash); t.tags[i] != 0; i = t.after(i) {
+		if t.tags[i] != tag(hash) {
+			continue
+		}
+		if id := int(t.ids[i]); c.parent.at(id) == parent && c.block.at(id) == block {
+			return int32(id)
 		}
 	}
 	return -1

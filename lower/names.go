@@ -129,12 +129,12 @@ func (d *directory) hash(session int32) uint64 {
 
 func (d *directory) find(hash uint64, is func(ref int64) bool) int32 {
 	t := &d.table
-	if len(t.slots) == 0 {
+	if t.n == 0 {
 		return -1
 	}
-	for i := t.slot(hash); t.slots[i] != 0; i = t.after(i) {
-		if s := t.slots[i] - 1; is(d.names.refs.at(int(s))) {
-			return int32(s)
+	for i := t.slot(hash); t.tags[i] != 0; i = t.after(i) {
+		if t.tags[i] == tag(hash) && is(d.names.refs.at(int(t.ids[i]))) {
+			return int32(t.ids[i])
 		}
 	}
 	return -1
