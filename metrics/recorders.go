@@ -73,7 +73,10 @@ func Open(dir *rundir.Dir, selected []string) (*Recorders, error) {
 		r.writers[t.Name] = w
 		r.order = append(r.order, w)
 	}
-	r.source = sourceWriter{requests: r.writers[schemas.Requests.Name], blocks: r.writers[schemas.Blocks.Name]}
+	r.source = sourceWriter{
+		requests: r.writers[schemas.Requests.Name], blocks: r.writers[schemas.Blocks.Name],
+		authored: r.writers[schemas.AuthoredOutputs.Name],
+	}
 	r.sink = schemas.Sink{
 		Results:    recorderFor(r, resultsLayout, schemas.NewResultBatch, func(b *schemas.ResultBatch) (int, int) { return b.N, len(b.Node) }),
 		Passes:     recorderFor(r, passesLayout, schemas.NewPassBatch, func(b *schemas.PassBatch) (int, int) { return b.N, len(b.Worker) }),
@@ -137,6 +140,12 @@ func (r *Recorders) WriteEdges(c EdgeColumns) error {
 // WriteChains appends chains. The columns must not change before Close or Abort.
 func (r *Recorders) WriteChains(c ChainColumns) error {
 	return later(r, &schemas.Chains, &c, writeChains)
+}
+
+// WriteNodeOutputs appends prescribed output tokens. The columns must not change before
+// Close or Abort.
+func (r *Recorders) WriteNodeOutputs(c NodeOutputColumns) error {
+	return later(r, &schemas.NodeOutputs, &c, writeNodeOutputs)
 }
 
 // WriteRun writes the row of the table run. Call it once.

@@ -183,7 +183,7 @@ func TestEveryRowOfALongTableIsThere(t *testing.T) {
 
 func TestSourceTables(t *testing.T) {
 	dir := create(t, rundir.Options{})
-	r, err := Open(dir, []string{"requests", "blocks", "nodes", "edges", "chains", "run"})
+	r, err := Open(dir, []string{"requests", "blocks", "authored_outputs", "nodes", "edges", "chains", "node_outputs", "run"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,6 +195,7 @@ func TestSourceTables(t *testing.T) {
 		DelayMS: []float64{0, 0, 3}, HasDelay: []bool{false, false, true}, Priority: []int32{0, -1, 2}, StrictPriority: []uint32{0, math.MaxUint32, 1},
 		PolicyClass: []string{"gold", "", ""}, HasPolicyClass: []bool{true, false, false},
 		Blocks: []uint64{7, math.MaxUint64, 9}, BlockEnd: []int{2, 2, 3},
+		Authored: []uint32{3, math.MaxUint32}, AuthoredEnd: []int{0, 0, 2}, HasAuthored: []bool{false, true, true},
 	}
 	for range 2 { // the batch may be used again at once
 		if err := r.WriteRequests(&batch); err != nil {
@@ -209,6 +210,8 @@ func TestSourceTables(t *testing.T) {
 		}),
 		r.WriteEdges(EdgeColumns{Predecessor: []int32{0, 1}, Successor: []int32{1, 2}, DelayMS: []float64{0, 1.5}}),
 		r.WriteChains(ChainColumns{Parent: []int32{-1, 0}, Block: []uint32{0, 1}}),
+		r.WriteNodeOutputs(NodeOutputColumns{First: 0, Start: []int64{0, 0, 2}, Tokens: []uint32{8, 9, 7}}),
+		r.WriteNodeOutputs(NodeOutputColumns{First: 2, Start: []int64{2, 3}, Tokens: []uint32{8, 9, 7}}),
 		r.WriteRun(RunRow{Stack: "engine", LastInstantMS: 1, DecodeWorkerSeconds: 2, DecodeGPUsPerWorker: 4, SLA: schemas.SLA{TTFTMS: 5, ITLMS: math.NaN(), E2EMS: math.NaN()}}),
 		r.Close(),
 	} {
@@ -224,7 +227,13 @@ func TestSourceTables(t *testing.T) {
 			"timestamp_ms": {0.0, 0.5, nil, 0.0, 0.5, nil}, "delay_ms": {nil, nil, 3.0, nil, nil, 3.0},
 			"priority": {int32(0), int32(-1), int32(2), int32(0), int32(-1), int32(2)}, "strict_priority": {uint32(0), uint32(math.MaxUint32), uint32(1), uint32(0), uint32(math.MaxUint32), uint32(1)},
 			"policy_class": {"gold", nil, nil, "gold", nil, nil}, "block_count": {int32(2), int32(0), int32(1), int32(2), int32(0), int32(1)},
+			"authored_count": {nil, int32(0), int32(2), nil, int32(0), int32(2)},
 		},
+		&schemas.AuthoredOutputs: {
+			"request_index": {int64(2), int64(2), int64(5), int64(5)}, "position": {int32(0), int32(1), int32(0), int32(1)},
+			"token": {uint32(3), uint32(math.MaxUint32), uint32(3), uint32(math.MaxUint32)},
+		},
+		&schemas.NodeOutputs: {"node": {int32(1), int32(1), int32(2)}, "position": {int32(0), int32(1), int32(0)}, "token": {uint32(8), uint32(9), uint32(7)}},
 		&schemas.Blocks: {
 			"request_index": {int64(0), int64(0), int64(2), int64(3), int64(3), int64(5)}, "position": {int32(0), int32(1), int32(0), int32(0), int32(1), int32(0)},
 			"block_id": {uint64(7), uint64(math.MaxUint64), uint64(9), uint64(7), uint64(math.MaxUint64), uint64(9)},

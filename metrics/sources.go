@@ -1,6 +1,10 @@
 package metrics
 
-import "github.com/dynosim/dynosim/schemas"
+import (
+	"slices"
+
+	"github.com/dynosim/dynosim/schemas"
+)
 
 // NodeColumns holds the table nodes (one element a node), as package lower lays it out.
 type NodeColumns struct {
@@ -100,12 +104,39 @@ func writeChains(w *tableWriter, c *ChainColumns) error {
 	})
 }
 
-// sourceWriter writes the tables requests and blocks of one source.
+// NodeOutputColumns holds rows of the table node_outputs: the tokens of a range of nodes.
+type NodeOutputColumns struct {
+	// First is the first node of the range; node First+i owns Tokens[Start[i]:Start[i+1]].
+	First  int32
+	Start  []int64
+	Tokens []uint32
+}
+
+func writeNodeOutputs(w *tableWriter, c *NodeOutputColumns) error {
+	from, to := int(c.Start[0]), int(c.Start[len(c.Start)-1])
+	var nodes, position []int32
+	row := 0
+	return w.write(to-from, func(lo, hi int) {
+		nodes, position = nodes[:0], position[:0]
+		for i := from + lo; i < from+hi; i++ {
+			for int64(i) >= c.Start[row+1] {
+				row++
+			}
+			nodes = append(nodes, c.First+int32(row))
+			position = append(position, int32(int64(i)-c.Start[row]))
+		}
+		w.i32(nodes)
+		w.i32(position)
+		w.u32(c.Tokens[from+lo : from+hi])
+	})
+}
+
+// sourceWriter writes the tables requests, blocks and authored_outputs of one source.
 type sourceWriter struct {
-	requests, blocks *tableWriter
-	next             int64 // request_index of the next row
-	index            []int64
-	count, position  []int32
+	requests, blocks, authored *tableWriter
+	next                       int64 // request_index of the next row
+	index                      []int64
+	count, position            []int32
 }
 
 func (s *sourceWriter) write(b *schemas.RequestBatch) error {
@@ -134,24 +165,53 @@ func (s *sourceWriter) write(b *schemas.RequestBatch) error {
 			w.u32(b.StrictPriority[lo:hi])
 			w.str(hi-lo, true, func(i int) (string, bool) { return b.PolicyClass[lo+i], b.HasPolicyClass[lo+i] })
 			w.i32(s.count)
+			s.writeAuthoredCount(b, lo, hi)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	if s.blocks == nil || b.N == 0 {
-		return nil
+	if s.blocks != nil && b.N > 0 {
+		if err := s.writeLists(s.blocks, b.BlockEnd[:b.N], first, func(lo, hi int) { s.blocks.u64(b.Blocks[lo:hi]) }); err != nil {
+			return err
+		}
 	}
-	return s.writeBlocks(b, first)
+	if s.authored != nil && len(b.Authored) > 0 {
+		return s.writeLists(s.authored, b.AuthoredEnd[:b.N], first, func(lo, hi int) { s.authored.u32(b.Authored[lo:hi]) })
+	}
+	return nil
 }
 
-func (s *sourceWriter) writeBlocks(b *schemas.RequestBatch, first int64) error {
-	w, row, start := s.blocks, 0, 0
-	return w.write(b.BlockEnd[b.N-1], func(lo, hi int) {
+// writeAuthoredCount writes the column authored_count of rows lo up to hi.
+func (s *sourceWriter) writeAuthoredCount(b *schemas.RequestBatch, lo, hi int) {
+	if len(b.Authored) == 0 && !slices.Contains(b.HasAuthored[lo:hi], true) {
+		s.requests.nulls(hi - lo)
+		return
+	}
+	s.count = s.count[:0]
+	for i := lo; i < hi; i++ {
+		start := 0
+		if i > 0 {
+			start = b.AuthoredEnd[i-1]
+		}
+		if !b.HasAuthored[i] {
+			s.count = append(s.count, -1)
+			continue
+		}
+		s.count = append(s.count, int32(b.AuthoredEnd[i]-start))
+	}
+	s.requests.i32Null(s.count)
+}
+
+// writeLists writes lists that lie back to back, one row an element: the request, the
+// position in its list, and the value, which values writes.
+func (s *sourceWriter) writeLists(w *tableWriter, end []int, first int64, values func(lo, hi int)) error {
+	row, start := 0, 0
+	return w.write(end[len(end)-1], func(lo, hi int) {
 		s.index, s.position = s.index[:0], s.position[:0]
 		for i := lo; i < hi; i++ {
-			for i >= b.BlockEnd[row] {
-				start = b.BlockEnd[row]
+			for i >= end[row] {
+				start = end[row]
 				row++
 			}
 			s.index = append(s.index, first+int64(row))
@@ -159,7 +219,7 @@ func (s *sourceWriter) writeBlocks(b *schemas.RequestBatch, first int64) error {
 		}
 		w.i64(s.index)
 		w.i32(s.position)
-		w.u64(b.Blocks[lo:hi])
+		values(lo, hi)
 	})
 }
 

@@ -26,6 +26,7 @@ var Requests = Table{Name: "requests", Version: 1, Stage: "ingest", Doc: "one so
 	{"strict_priority", tUint32, false, "authored strict priority, 0 by default"},
 	{"policy_class", tString, true, "authored policy class"},
 	{"block_count", tInt32, false, "rows of blocks that belong to this request"},
+	{"authored_count", tInt32, true, "rows of authored_outputs that belong to this request; null when the source does not say which tokens it emits"},
 }}
 
 // Blocks holds the block ids of all requests.
@@ -33,6 +34,13 @@ var Blocks = Table{Name: "blocks", Version: 1, Stage: "ingest", Doc: "one block 
 	{"request_index", tInt64, false, "the request"},
 	{"position", tInt32, false, "position in the request's list, from 0"},
 	{"block_id", tUint64, false, "the id in the source"},
+}}
+
+// AuthoredOutputs holds the output tokens that the source prescribes.
+var AuthoredOutputs = Table{Name: "authored_outputs", Version: 1, Stage: "ingest", Doc: "one output token that the source prescribes", Columns: []Column{
+	{"request_index", tInt64, false, "the request"},
+	{"position", tInt32, false, "position in the request's output, from 0"},
+	{"token", tUint32, false, "the token in the source"},
 }}
 
 // Nodes is the lowered form: one row a request to run.
@@ -63,6 +71,13 @@ var Chains = Table{Name: "chains", Version: 1, Stage: "lower", Doc: "one distinc
 	{"chain", tInt32, false, "dense id, from 0"},
 	{"parent", tInt32, true, "the prefix one block shorter; null for a first block"},
 	{"block", tInt32, false, "dense number of the last block, in order of first occurrence"},
+}}
+
+// NodeOutputs holds the prescribed output tokens in the order of the nodes.
+var NodeOutputs = Table{Name: "node_outputs", Version: 1, Stage: "lower", Doc: "one prescribed output token of one node", Columns: []Column{
+	{"node", tInt32, false, "the node"},
+	{"position", tInt32, false, "position in the node's output, from 0"},
+	{"token", tUint32, false, "the token, in the numbers of chains.block"},
 }}
 
 // RequestResults is what became of each request that arrived.
@@ -159,4 +174,4 @@ var Run = Table{Name: "run", Version: 1, Stage: "simulate", Doc: "the run itself
 }}
 
 // AllTables lists every table in the order of the stages.
-var AllTables = []*Table{&Requests, &Blocks, &Nodes, &Edges, &Chains, &RequestResults, &Passes, &TokenGaps, &Admissions, &Routing, &Run}
+var AllTables = []*Table{&Requests, &Blocks, &AuthoredOutputs, &Nodes, &Edges, &Chains, &NodeOutputs, &RequestResults, &Passes, &TokenGaps, &Admissions, &Routing, &Run}

@@ -47,6 +47,12 @@ func (r *runner) writeLowered(w *lower.Workload) error {
 		if err := r.recorder.WriteNodes(nodes); err != nil {
 			return err
 		}
+		if w.AuthoredStart != nil {
+			outputs := metrics.NodeOutputColumns{First: int32(from), Start: w.AuthoredStart[from : to+1], Tokens: w.Authored}
+			if err := r.recorder.WriteNodeOutputs(outputs); err != nil {
+				return err
+			}
+		}
 	}
 	c := &w.Chains
 	for from := 0; from < len(c.Parent); from += chunk {

@@ -26,7 +26,7 @@ const Version = "0.1.0"
 
 // OptionalTables names the tables that a report can do without.
 var OptionalTables = []string{
-	schemas.Requests.Name, schemas.Blocks.Name, schemas.Edges.Name, schemas.Chains.Name,
+	schemas.Requests.Name, schemas.Blocks.Name, schemas.AuthoredOutputs.Name, schemas.Edges.Name, schemas.Chains.Name, schemas.NodeOutputs.Name,
 	schemas.Admissions.Name, schemas.Routing.Name,
 }
 
