@@ -40,13 +40,13 @@ type dynamoRow struct {
 	id            string
 }
 
-func openDynamo(source *schemas.SourceSpec) (Reader, error) {
+func openDynamo(source *schemas.SourceSpec, o Options) (Reader, error) {
 	if source.BlockTokens < 0 {
 		return nil, fmt.Errorf("the trace block size must be at least 1 token, got %d", source.BlockTokens)
 	}
 	r := &dynamoReader{names: source.Paths, assert: source.BlockTokens}
 	for _, path := range source.Paths {
-		lines, err := openLines(path)
+		lines, err := openLines(path, o.Tap)
 		if err != nil {
 			return nil, errors.Join(err, r.Close())
 		}

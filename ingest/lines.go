@@ -33,8 +33,9 @@ type lineSource struct {
 	total  int64
 }
 
-// openLines opens a file, "-" for standard input. Paths that end in .gz or .zst are decompressed.
-func openLines(path string) (*lineSource, error) {
+// openLines opens a file, "-" for standard input. Paths that end in .gz or .zst are decompressed. tap
+// is Options.Tap.
+func openLines(path string, tap func(string, io.Reader) io.Reader) (*lineSource, error) {
 	l := &lineSource{name: path, file: os.Stdin}
 	if path == "-" {
 		l.name = "standard input"
@@ -55,6 +56,9 @@ func openLines(path string) (*lineSource, error) {
 		l.total = info.Size()
 	}
 	var in io.Reader = &countingReader{l.file, &l.done}
+	if tap != nil {
+		in = tap(path, in)
+	}
 	switch {
 	case strings.HasSuffix(path, ".gz"):
 		z, err := gzip.NewReader(bufio.NewReaderSize(in, readBuffer))
@@ -137,15 +141,6 @@ func (l *lineSource) next() ([]byte, error) {
 		return nil, l.errorf("not valid UTF-8")
 	}
 	return line, nil
-}
-
-// end turns the error of next into the one that the reader reports: a file without rows is an
-// error of its own.
-func (l *lineSource) end(err error, any bool) error {
-	if errors.Is(err, io.EOF) && !any {
-		return fmt.Errorf("%s: no requests in the trace", l.name)
-	}
-	return err
 }
 
 // errorf makes an error that names file and line.

@@ -6,6 +6,7 @@ package ingest
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/dynosim/dynosim/schemas"
@@ -39,21 +40,43 @@ type Reader interface {
 //
 // Traces whose path ends in .gz or .zst are decompressed; "-" is standard input.
 func Open(source *schemas.SourceSpec, engineBlockTokens int64) (Reader, error) {
+	return OpenWith(source, engineBlockTokens, Options{})
+}
+
+// Options are what a caller may ask for beyond the source itself.
+type Options struct {
+	// Joined makes one source of several files of a format that has one: lines are numbered
+	// on from file to file, and errors name the file and its own line. The Reader then has
+	// the method of LineCounter.
+	Joined bool
+	// Tap gets the bytes of each file as they lie on disk and returns what to read in their
+	// place. It may be nil.
+	Tap func(path string, in io.Reader) io.Reader
+}
+
+// LineCounter is a Reader of joined files.
+type LineCounter interface {
+	// Lines is the number of lines in each file that has been read to its end, in order.
+	Lines() []int64
+}
+
+// OpenWith is Open with options.
+func OpenWith(source *schemas.SourceSpec, engineBlockTokens int64, o Options) (Reader, error) {
 	switch source.Kind {
 	case schemas.SourceSynthetic:
 		return openSynthetic(source, engineBlockTokens)
 	case schemas.SourceTrace:
-		return openTrace(source)
+		return openTrace(source, o)
 	}
 	return nil, fmt.Errorf("source kind %q is not known: allowed are %q and %q", source.Kind, schemas.SourceSynthetic, schemas.SourceTrace)
 }
 
-func openTrace(source *schemas.SourceSpec) (Reader, error) {
+func openTrace(source *schemas.SourceSpec, o Options) (Reader, error) {
 	if len(source.Paths) == 0 {
 		return nil, errors.New("a trace source needs at least one trace file")
 	}
 	if source.Format == schemas.FormatDynamo {
-		return openDynamo(source)
+		return openDynamo(source, o)
 	}
 	var parser rowParser
 	switch source.Format {
@@ -70,17 +93,17 @@ func openTrace(source *schemas.SourceSpec) (Reader, error) {
 	default:
 		return nil, fmt.Errorf("trace format %q is not known: allowed are mooncake, mooncake-delta, applied_compute_agentic and dynamo", source.Format)
 	}
-	if len(source.Paths) > 1 {
+	if len(source.Paths) > 1 && !o.Joined {
 		return nil, fmt.Errorf("trace format %s takes exactly one trace file, got %d: %s", source.Format, len(source.Paths), strings.Join(source.Paths, ", "))
 	}
 	if source.BlockTokens < 1 {
 		return nil, fmt.Errorf("the trace block size must be at least 1 token, got %d", source.BlockTokens)
 	}
-	lines, err := openLines(source.Paths[0])
+	files, err := openFiles(source.Paths, o)
 	if err != nil {
 		return nil, err
 	}
-	return &lineReader{lines: lines, parser: parser, blockTokens: source.BlockTokens}, nil
+	return &lineReader{files: files, parser: parser, blockTokens: source.BlockTokens}, nil
 }
 
 // rowParser turns one line into rows.
@@ -94,25 +117,21 @@ type rowParser interface {
 
 // lineReader is a Reader of a format with one JSON value a line.
 type lineReader struct {
-	lines       *lineSource
+	files       *lineFiles
 	parser      rowParser
 	blockTokens int64
 	w           batchWriter
 	// any says that there was a row, more that the last line has further ones.
 	any, more bool
 	err       error
-	closed    bool
 }
 
-func (r *lineReader) Progress() (done, total int64) { return r.lines.progress() }
+func (r *lineReader) Progress() (done, total int64) { return r.files.progress() }
 
-func (r *lineReader) Close() error {
-	if r.closed {
-		return nil
-	}
-	r.closed = true
-	return r.lines.close()
-}
+func (r *lineReader) Close() error { return r.files.close() }
+
+// Lines implements LineCounter.
+func (r *lineReader) Lines() []int64 { return r.files.counts }
 
 func (r *lineReader) Next(batch *schemas.RequestBatch) error {
 	r.w.reset(batch, r.blockTokens)
@@ -132,17 +151,17 @@ func (r *lineReader) Next(batch *schemas.RequestBatch) error {
 
 // line reads one line, blank ones included.
 func (r *lineReader) line() error {
-	line, err := r.lines.next()
+	line, err := r.files.next()
 	if err != nil {
-		return r.lines.end(err, r.any)
+		return r.files.end(err, r.any)
 	}
 	if blank(line) {
 		return nil
 	}
 	mark := r.w.mark()
-	if r.more, err = r.parser.parse(line, r.lines.number, r.blockTokens, &r.w); err != nil {
+	if r.more, err = r.parser.parse(line, r.files.number(), r.blockTokens, &r.w); err != nil {
 		r.w.rollback(mark)
-		return r.lines.errorf("%w", err)
+		return r.files.lines.errorf("%w", err)
 	}
 	r.any = true
 	return nil

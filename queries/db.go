@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/duckdb/duckdb-go/v2"
 
@@ -30,12 +31,19 @@ type Options struct {
 	TempDir string
 }
 
+// maxMemoryMB is the largest limit that the database tries before it takes what the
+// machine has.
+const maxMemoryMB = 4096
+
 // database is one in-memory DuckDB with one connection.
 type database struct {
 	connector *duckdb.Connector
 	db        *sql.DB
 	conn      *sql.Conn
 	spill     string
+
+	mu       sync.Mutex
+	memoryMB int // 0 is DuckDB's own limit
 }
 
 // open starts an empty database.
@@ -56,7 +64,7 @@ func open(ctx context.Context, o Options) (*database, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the query engine: %w", oneLine(err))
 	}
-	d := &database{connector: connector, db: sql.OpenDB(connector), spill: spill}
+	d := &database{connector: connector, db: sql.OpenDB(connector), spill: spill, memoryMB: o.MemoryMB}
 	if d.conn, err = d.db.Conn(ctx); err != nil {
 		d.close()
 		return nil, fmt.Errorf("cannot start the query engine: %w", oneLine(err))
@@ -74,17 +82,59 @@ func (d *database) close() error {
 	return errors.Join(errs...)
 }
 
-// exec runs statements without results.
+// exec runs statements without results. They must be repeatable: when the memory limit is
+// in the way, it is raised and they run again.
 func (d *database) exec(ctx context.Context, statements string) error {
-	_, err := d.conn.ExecContext(ctx, statements)
-	return err
+	return d.execOn(ctx, d.conn, statements)
+}
+
+// execOn does the same on another connection.
+func (d *database) execOn(ctx context.Context, conn *sql.Conn, statements string) error {
+	return d.withMemory(ctx, func() error {
+		_, err := conn.ExecContext(ctx, statements)
+		return err
+	})
+}
+
+// withMemory runs f again with four times the memory as long as it fails for want of it.
+func (d *database) withMemory(ctx context.Context, f func() error) error {
+	for {
+		d.mu.Lock()
+		had := d.memoryMB
+		d.mu.Unlock()
+		err := f()
+		var known *duckdb.Error
+		if err == nil || had == 0 || !errors.As(err, &known) || known.Type != duckdb.ErrorTypeOutOfMemory {
+			return err
+		}
+		d.mu.Lock()
+		// Another connection may have raised it meanwhile.
+		if d.memoryMB == had {
+			if d.memoryMB *= 4; d.memoryMB > maxMemoryMB {
+				d.memoryMB = 0
+			}
+			limit := "RESET memory_limit"
+			if d.memoryMB > 0 {
+				limit = fmt.Sprintf("SET memory_limit = '%dMB'", d.memoryMB)
+			}
+			_, rerr := d.db.ExecContext(ctx, limit)
+			if rerr != nil {
+				d.memoryMB = 0
+			}
+		}
+		d.mu.Unlock()
+	}
 }
 
 // rows runs query and hands every row to each, as the driver gives it: no conversion. The
 // slice is reused. columns is called once before the first row.
 func (d *database) rows(ctx context.Context, query string, columns func(names []string, types []string) error, each func(values []driver.Value) error) error {
 	return d.conn.Raw(func(c any) error {
-		rows, err := c.(driver.QueryerContext).QueryContext(ctx, query, nil)
+		var rows driver.Rows
+		err := d.withMemory(ctx, func() (err error) {
+			rows, err = c.(driver.QueryerContext).QueryContext(ctx, query, nil)
+			return err
+		})
 		if err != nil {
 			return err
 		}

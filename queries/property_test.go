@@ -3,6 +3,7 @@ package queries_test
 import (
 	"cmp"
 	"math"
+	"os"
 	"slices"
 	"testing"
 
@@ -222,6 +223,23 @@ func TestReportIsTheSameEveryTime(t *testing.T) {
 			first = string(b)
 		} else if first != string(b) {
 			t.Errorf("report %d is\n%s\nthe first is\n%s", i, b, first)
+		}
+	}
+}
+
+// TestReportFindsTheMemoryItNeeds starts with far too little.
+func TestReportFindsTheMemoryItNeeds(t *testing.T) {
+	dir := fakeRun(t, fakerun.Shape{Requests: 20_000, Passes: 1_000, Gaps: 100_000, Workers: 4})
+	for _, mb := range []int{2, 8} {
+		o := queries.ReportOptions{WallTimeMS: 1, CapturePerRequest: true, DB: queries.Options{MemoryMB: mb, TempDir: t.TempDir()}}
+		s, err := queries.WriteReport(t.Context(), dir, o)
+		if err != nil {
+			t.Errorf("%d MB: %v", mb, err)
+		} else if n := s.Float("num_requests"); n != 20_000 {
+			t.Errorf("%d MB: %v requests", mb, n)
+		}
+		if left, err := os.ReadDir(o.DB.TempDir); err != nil || len(left) > 0 {
+			t.Errorf("%d MB: %v left in the temporary folder, error %v", mb, left, err)
 		}
 	}
 }

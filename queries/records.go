@@ -8,34 +8,36 @@ import (
 )
 
 // recordPage is how many records are in memory at a time.
-const recordPage = 4096
+const recordPage = 16_384
 
 // Records hands every per-request record (spec 11 section 4) to each, as one JSON object
 // without a line end, in order. The slice is reused. It returns the number of records.
 // Summary must have been called before.
 func (r *Report) Records(ctx context.Context, each func(record []byte) error) (int64, error) {
-	for _, text := range load("records") {
-		if err := r.db.exec(ctx, text); err != nil {
-			return 0, fmt.Errorf("cannot compute the per-request records: %w", oneLine(err))
-		}
+	if err := r.db.exec(ctx, read("records", "10_order.sql")); err != nil {
+		return 0, fmt.Errorf("cannot compute the per-request records: %w", oneLine(err))
 	}
 	var total int64
-	err := r.db.rows(ctx, "SELECT count(*) FROM records", nil, func(v []driver.Value) error {
+	err := r.db.rows(ctx, "SELECT count(*) FROM record_order", nil, func(v []driver.Value) error {
 		total = v[0].(int64)
 		return nil
 	})
 	var out []byte
 	for at := int64(0); at < total && err == nil; at += recordPage {
-		var routing, admissions map[int64][]byte
-		if routing, err = r.history(ctx, "record_routing", at); err != nil {
+		page := fmt.Sprintf("SET VARIABLE first_position = %d; SET VARIABLE end_position = %d", at, at+recordPage)
+		if err = r.db.exec(ctx, page); err != nil {
 			break
 		}
-		if admissions, err = r.history(ctx, "record_admissions", at); err != nil {
+		var routing, admissions map[int64][]byte
+		if routing, err = r.history(ctx, "30_routing.sql"); err != nil {
+			break
+		}
+		if admissions, err = r.history(ctx, "40_admissions.sql"); err != nil {
 			break
 		}
 		var keys [][]byte
 		var names []string
-		err = r.db.rows(ctx, page("records", at), func(n, _ []string) error {
+		err = r.db.rows(ctx, read("records", "20_records.sql"), func(n, _ []string) error {
 			names = n
 			keys = jsonKeys(n)
 			return nil
@@ -64,11 +66,6 @@ func (r *Report) Records(ctx context.Context, each func(record []byte) error) (i
 	return total, nil
 }
 
-// page selects the rows of one page of records.
-func page(table string, at int64) string {
-	return fmt.Sprintf("SELECT * FROM %s WHERE position >= %d AND position < %d", table, at, at+recordPage)
-}
-
 // jsonKeys prepares `"name":` of every column, with a comma before all but the first after position.
 func jsonKeys(names []string) [][]byte {
 	keys := make([][]byte, len(names))
@@ -83,10 +80,10 @@ func jsonKeys(names []string) [][]byte {
 }
 
 // history gives the entries of one page by position, as comma-separated JSON objects.
-func (r *Report) history(ctx context.Context, table string, at int64) (map[int64][]byte, error) {
+func (r *Report) history(ctx context.Context, file string) (map[int64][]byte, error) {
 	entries := map[int64][]byte{}
 	var keys [][]byte
-	err := r.db.rows(ctx, page(table, at), func(n, _ []string) error { keys = jsonKeys(n); return nil }, func(values []driver.Value) error {
+	err := r.db.rows(ctx, read("records", file), func(n, _ []string) error { keys = jsonKeys(n); return nil }, func(values []driver.Value) error {
 		position := values[0].(int64)
 		b := entries[position]
 		if len(b) > 0 {

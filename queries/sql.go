@@ -14,19 +14,7 @@ import (
 //go:embed sql
 var files embed.FS
 
-// load reads the files of one folder of sql/ in the order of their names.
-func load(folder string) []string {
-	entries, err := fs.ReadDir(files, path.Join("sql", folder))
-	if err != nil {
-		panic(err) // the folders are part of the program
-	}
-	var texts []string
-	for _, e := range entries {
-		texts = append(texts, read(folder, e.Name()))
-	}
-	return texts
-}
-
+// read gives one file.
 func read(folder, name string) string {
 	b, err := files.ReadFile(path.Join("sql", folder, name))
 	if err != nil {

@@ -36,3 +36,9 @@ CREATE OR REPLACE TABLE latency AS FROM distribution_of('ttft');
 INSERT INTO latency FROM distribution_of('ttst');
 INSERT INTO latency FROM distribution_of('tpot');
 INSERT INTO latency FROM distribution_of('e2e_latency');
+
+DROP VIEW ttft;
+DROP VIEW ttst;
+DROP VIEW tpot;
+DROP VIEW e2e_latency;
+DROP TABLE latency_samples;
