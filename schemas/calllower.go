@@ -3,6 +3,8 @@ package schemas
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 )
 
 // RunSpec lowers a parsed call to the run specification, the rules of the dynamo stack
@@ -101,7 +103,27 @@ func (a *EngineArgs) spec() EngineSpec {
 	if a.StartupSeconds != nil {
 		out.StartupMS = *a.StartupSeconds * 1000
 	}
+	if e.NextN != nil {
+		out.Speculation = Speculation{DraftTokens: *e.NextN, AcceptRates: acceptRates(e.NextNAcceptRates, *e.NextN), Seed: e.MTPSeed}
+	}
 	return out
+}
+
+// acceptRates is the list of rates cut or padded with 0 to n entries; without a list the
+// default of spec 03 section 8. The list was checked before.
+func acceptRates(list *string, n int64) []float64 {
+	rates := []float64{0.85, 0.3, 0, 0, 0}
+	if list != nil && strings.TrimSpace(*list) != "" {
+		rates = nil
+		for part := range strings.SplitSeq(*list, ",") {
+			rate, _ := strconv.ParseFloat(strings.TrimSpace(part), 64)
+			rates = append(rates, rate)
+		}
+	}
+	for int64(len(rates)) < n {
+		rates = append(rates, 0)
+	}
+	return rates[:n]
 }
 
 // missing lists what the call asks for that this release does not have.
@@ -124,10 +146,8 @@ func (c *Call) missing(launch *EngineArgs) features {
 // missing adds what the engine asks for that this release does not have.
 func (a *EngineArgs) missing(f *features, path string) {
 	e := &a.Engine
-	f.need(e.Backend != BackendVLLM, fmt.Sprintf("%s.engine.backend: %s", path, e.Backend))
+	f.need(e.Backend == BackendSGLang, fmt.Sprintf("%s.engine.backend: %s", path, e.Backend))
 	f.need(e.Timing.Type == TimingExternal, path+".engine.timing_model.type: external")
-	f.need(a.DPSize > 1, fmt.Sprintf("%s.dp_size: %d", path, a.DPSize))
-	f.need(e.NextN != nil, path+".engine.aic_nextn")
 	f.need(e.StateCache != nil, path+".engine.state_cache")
 	f.need(e.KVCacheGroups != nil, path+".engine.kv_cache_groups")
 	f.need(e.NativeHostOffload != nil, path+".engine.native_host_offload")

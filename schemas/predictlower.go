@@ -39,12 +39,11 @@ func (p *Prediction) missing(t *Traffic) features {
 	var f features
 	e := &p.Engine
 	f.need(e.Mode == ModeDisaggregated, "engine.mode: disaggregated")
-	f.need(e.Backend != BackendVLLM, fmt.Sprintf("engine.backend: %s", e.Backend))
+	f.need(e.Backend == BackendSGLang, fmt.Sprintf("engine.backend: %s", e.Backend))
 	f.need(e.ContextTokens == 0, "engine.context_length: max (give a number of tokens)")
 	for _, w := range e.roles() {
 		f.need(w.Timing.Type == typeDefault, w.path+".timing.type: default (use polynomial or fixed)")
 		f.need(w.KVCache.Capacity.Type == typeDefault, w.path+".kv_cache.capacity.type: default (use fixed)")
-		f.need(w.Parallelism.AttentionData > 1, fmt.Sprintf("%s.parallelism.attention_data: %d", w.path, w.Parallelism.AttentionData))
 		f.need(w.KVCache.HostOffload != nil, w.path+".kv_cache.host_offload")
 		f.need(w.KVCache.G3Offload != nil, w.path+".kv_cache.g3_offload")
 	}

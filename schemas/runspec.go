@@ -169,11 +169,23 @@ type EngineSpec struct {
 	// durations; 0 means no scaling (spec 03 section 6.1).
 	SpeedupRatio, DecodeSpeedupRatio float64
 	Timing                           TimingSpec
+	Speculation                      Speculation
 	// DataParallelRanks is the number of ranks of a worker, TensorParallel multiplies its
 	// GPUs; PipelineParallel is for the data-driven timing model.
 	DataParallelRanks, TensorParallel, PipelineParallel int64
 	// StartupMS delays workers that are added during a run.
 	StartupMS float64
+}
+
+// Speculation is speculative decoding (spec 03 section 8).
+type Speculation struct {
+	// DraftTokens is the number of tokens proposed in a pass, 0 for none.
+	DraftTokens int64
+	// AcceptRates has, for each of them, the chance that it is accepted given that all
+	// before it were.
+	AcceptRates []float64
+	// Seed and the number of the rank start the rank's random numbers.
+	Seed uint64
 }
 
 // GPUsPerWorker is the number of GPUs one worker occupies (spec 05 section 9.5). Pipeline

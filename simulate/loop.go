@@ -63,11 +63,28 @@ func run(ctx context.Context, spec *schemas.RunSpec, w *lower.Workload, sink sch
 	}, err
 }
 
-// worker is one engine replica.
+// worker is one engine replica: its attention data-parallel ranks pass together (spec 03
+// section 9).
 type worker struct {
-	rank *vllm.Rank
+	ranks []engine.Rank
+	// took tells which ranks take part in the pass in flight.
+	took []bool
 	busy bool
 	pass int64
+	// count numbers the passes since the worker was last drained.
+	count int64
+	// nextRank is the round-robin position among the ranks.
+	nextRank int
+}
+
+// idle reports whether no rank has a request.
+func (w *worker) idle() bool {
+	for _, k := range w.ranks {
+		if !k.Idle() {
+			return false
+		}
+	}
+	return true
 }
 
 // launched is a pass that has started and is not queued yet; others is the earliest end of
@@ -115,12 +132,24 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 		workers: make([]worker, spec.Workers), ready: make([]uint64, (spec.Workers+63)/64),
 		limit: spec.TimeLimitMS, progress: progress,
 	}
-	cfg := vllm.NewConfig(e, c.content.PathTokens(), !math.IsInf(c.limit, 1))
-	cfg.Exact = exact
+	build := c.rankBuilder(e, exact)
 	for i := range c.workers {
-		c.workers[i].rank = vllm.NewRank(cfg, e.NumBlocks, e.PrefixCaching, &c.requests, c.content, c.record.gap)
+		w := &c.workers[i]
+		w.ranks, w.took = make([]engine.Rank, e.DataParallelRanks), make([]bool, e.DataParallelRanks)
+		for rank := range w.ranks {
+			w.ranks[rank] = build(i*len(w.ranks) + rank)
+		}
 	}
 	return c
+}
+
+// rankBuilder returns what makes a rank of the engine, given its number over all workers.
+func (c *cluster) rankBuilder(e *schemas.EngineSpec, exact bool) func(scheduler int) engine.Rank {
+	cfg := vllm.NewConfig(e, c.content.PathTokens(), !math.IsInf(c.limit, 1))
+	cfg.Exact = cfg.Exact || exact
+	return func(scheduler int) engine.Rank {
+		return vllm.NewRank(cfg, e, scheduler, &c.requests, c.content, c.record.gap)
+	}
 }
 
 // run visits instants until nothing is left (spec 05 sections 2, 3 and 8).
@@ -196,27 +225,35 @@ func (c *cluster) endPasses() (changed bool) {
 	return changed
 }
 
-// endPass delivers the outputs of a worker's pass.
+// endPass delivers the outputs of a worker's pass, rank by rank.
 func (c *cluster) endPass(id int32) {
-	c.recordPass(id)
 	w := &c.workers[id]
 	w.busy = false
-	for _, e := range w.rank.Pass().Ended {
-		c.end(e.Slot)
+	for rank, k := range w.ranks {
+		if !w.took[rank] {
+			continue
+		}
+		c.recordPass(id, rank)
+		for _, e := range k.Pass().Ended {
+			c.end(e.Slot)
+		}
 	}
-	if !w.rank.Idle() {
-		c.ready[id>>6] |= 1 << (id & 63)
+	w.pass++
+	if w.count++; w.idle() {
+		w.count = 0
+		return
 	}
+	c.ready[id>>6] |= 1 << (id & 63)
 }
 
-// recordPass records the worker's pass, which is complete.
-func (c *cluster) recordPass(id int32) {
+// recordPass records the pass of a rank, which is complete.
+func (c *cluster) recordPass(id int32, rank int) {
 	w := &c.workers[id]
-	p := w.rank.Pass()
-	c.record.pass(id, 0, w.pass, p, w.rank.Pool().Active(), w.rank.Pool().Idle())
+	p := w.ranks[rank].Pass()
+	active, idle := w.ranks[rank].Gauges()
+	c.record.pass(id, int32(rank), w.pass, p, active, idle)
 	c.record.gap(p.GapMS, p.GapCount)
 	c.passes++
-	w.pass++
 }
 
 // end takes a request that reached its end out of the system.
@@ -260,10 +297,12 @@ func (c *cluster) arrive(node, session int32) {
 	c.content.Dispatch(r, session)
 	id := c.nextWorker % len(c.workers)
 	c.nextWorker = id + 1
-	r.Worker = int32(id)
-	c.record.placed(r, int32(id), 0)
 	w := &c.workers[id]
-	w.rank.Submit(slot)
+	rank := w.nextRank % len(w.ranks)
+	w.nextRank = rank + 1
+	r.Worker = int32(id*len(w.ranks) + rank)
+	c.record.placed(r, int32(id), int32(rank))
+	w.ranks[rank].Submit(slot)
 	if !w.busy {
 		c.ready[id>>6] |= 1 << (id & 63)
 	}
@@ -272,7 +311,7 @@ func (c *cluster) arrive(node, session int32) {
 // startPasses starts passes, smallest worker first, until no worker can (spec 05 section 5.2).
 func (c *cluster) startPasses() (changed bool, err error) {
 	for _, id := range c.aside {
-		if w := &c.workers[id]; !w.busy && !w.rank.Idle() {
+		if w := &c.workers[id]; !w.busy && !w.idle() {
 			c.ready[id>>6] |= 1 << (id & 63)
 		}
 	}
@@ -297,24 +336,41 @@ func (c *cluster) startPasses() (changed bool, err error) {
 	return changed, nil
 }
 
-// startPass runs one pass of a worker. A pass of no length is delivered on the spot; one
-// that also has no effect sets the worker aside.
+// startPass runs one pass of a worker: of every rank that has work, up to the end of the
+// slowest. A pass of no length is delivered on the spot; one that also has no effect sets
+// the worker aside.
 func (c *cluster) startPass(id int32) (effect bool, err error) {
 	w := &c.workers[id]
-	end := w.rank.Decide(c.now)
+	end := c.now
+	for rank, k := range w.ranks {
+		w.took[rank] = !k.Idle()
+		if w.took[rank] {
+			end = max(end, k.Decide(c.now, w.count))
+		}
+	}
 	if !(end-c.now < maxPassMS) {
 		return false, c.tooLong(id, c.now, end)
 	}
-	w.rank.Emit(end)
-	p := w.rank.Pass()
-	if end == c.now && !p.Effect() {
-		c.aside = append(c.aside, id)
-		return false, nil
-	}
-	for _, a := range p.Admitted {
-		c.record.admission(&c.requests.Slots[a.Slot], c.now, a.Reused)
+	for rank, k := range w.ranks {
+		if !w.took[rank] {
+			k.Skip(c.now, end)
+			continue
+		}
+		k.Emit(end)
+		p := k.Pass()
+		effect = effect || p.Effect()
+		for _, a := range p.Admitted {
+			c.record.admission(&c.requests.Slots[a.Slot], c.now, a.Reused)
+		}
+		if p.Stuck && math.IsInf(c.limit, 1) {
+			return false, c.stuck()
+		}
 	}
 	if end == c.now {
+		if !effect {
+			c.aside = append(c.aside, id)
+			return false, nil
+		}
 		c.endPass(id)
 		return true, nil
 	}
@@ -354,10 +410,16 @@ func (c *cluster) launch() error {
 // end no request, and returns the end of the pass that is then in flight. Such passes have
 // no effect outside of the worker, so nobody can tell that they were early.
 func (c *cluster) coast(id int32, end, horizon float64) (float64, error) {
-	rank := c.workers[id].rank
+	w := &c.workers[id]
+	if len(w.ranks) > 1 {
+		return end, nil
+	}
+	rank := w.ranks[0]
 	p := rank.Pass()
 	for end < horizon && len(p.Ended) == 0 && rank.Coasting() {
-		c.recordPass(id)
+		c.recordPass(id, 0)
+		w.pass++
+		w.count++
 		c.visited = max(c.visited, end)
 		start := end
 		if end = rank.Coast(); !(end-start < maxPassMS) {
@@ -385,7 +447,9 @@ func (c *cluster) finish() error {
 		}
 	}
 	for i := range c.workers {
-		c.workers[i].rank.Close()
+		for _, k := range c.workers[i].ranks {
+			k.Close()
+		}
 	}
 	c.progress.virtualMS.Store(math.Float64bits(c.now))
 	c.progress.ended.Store(c.ended)
@@ -395,12 +459,13 @@ func (c *cluster) finish() error {
 // abandon records a request that was in flight when the run stopped. Its tokens of a pass
 // in flight did not happen.
 func (c *cluster) abandon(slot int32, r *engine.Request) {
-	w := &c.workers[r.Worker]
-	w.rank.Abandon(slot)
-	r.Output = w.rank.Progress(slot)
-	// A steady request got a token in every pass, others show it by its time.
-	if w.busy && (r.Steady || r.LastTokenMS > c.now) {
-		r.Output--
+	n := int32(len(c.workers[0].ranks))
+	w := &c.workers[r.Worker/n]
+	k := w.ranks[r.Worker%n]
+	k.Abandon(slot)
+	r.Output = k.Produced(slot)
+	if w.busy && w.took[r.Worker%n] {
+		r.Output -= k.InFlight(slot, c.now)
 	}
 	r.Status = schemas.StatusUnfinished
 	for _, t := range []*float64{&r.FirstTokenMS, &r.SecondTokenMS} {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/simulate/engine"
-	"github.com/dynosim/dynosim/simulate/engine/vllm"
 )
 
 // Rows per batch: passes dominate, the other tables follow requests.
@@ -79,7 +78,7 @@ func (r *recorder) gapRow(gapMS float64, count int64) {
 }
 
 // pass records a completed pass of one rank.
-func (r *recorder) pass(worker, rank int32, ordinal int64, p *vllm.Pass, active, idle int64) {
+func (r *recorder) pass(worker, rank int32, ordinal int64, p *engine.Pass, active, idle int64) {
 	b := r.passes
 	i := b.N
 	b.Worker[i], b.Rank[i], b.Pass[i] = worker, rank, ordinal
@@ -137,7 +136,7 @@ func (r *recorder) result(q *engine.Request, terminalMS float64) {
 	b.Node[i], b.CreationOrdinal[i], b.Status[i] = q.Node, q.Creation, q.Status
 	b.ArrivalMS[i], b.FirstAdmitMS[i], b.TerminalMS[i] = q.ArrivalMS, q.AdmitMS, terminalMS
 	b.FirstTokenMS[i], b.SecondTokenMS[i], b.LastTokenMS[i] = q.FirstTokenMS, q.SecondTokenMS, q.LastTokenMS
-	b.InputTokens[i], b.RequestedOutputTokens[i], b.OutputTokens[i] = int32(q.Prompt), int32(q.MaxOutput), int32(q.Output)
+	b.InputTokens[i], b.RequestedOutputTokens[i], b.OutputTokens[i] = int32(q.Prompt), int32(q.Requested), int32(q.Output)
 	b.ReusedInputTokens[i], b.FirstAdmissionReused[i] = q.Reused, q.FirstReused
 	b.Worker[i], b.AdmissionCount[i], b.ReadmissionCount[i] = q.Worker, q.Admissions, max(q.Admissions-1, 0)
 	if b.N++; b.N == len(b.Node) {

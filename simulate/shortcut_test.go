@@ -123,14 +123,15 @@ func drawWorkload(t *rapid.T) *lower.Workload {
 func drawSpec(t *rapid.T) *schemas.RunSpec {
 	limits := []int64{1, 2, 3, 5, 8, 16, 33, schemas.Unlimited}
 	e := schemas.EngineSpec{
-		Backend: schemas.BackendVLLM, BlockTokens: rapid.Int64Range(2, 7).Draw(t, "block"),
+		Backend: rapid.SampledFrom([]schemas.Backend{schemas.BackendVLLM, schemas.BackendVLLM, schemas.BackendTRTLLM}).Draw(t, "backend"), BlockTokens: rapid.Int64Range(2, 7).Draw(t, "block"),
 		NumBlocks:    rapid.Int64Range(3, 40).Draw(t, "pool"),
 		MaxSequences: rapid.SampledFrom(limits).Draw(t, "sequences"), MaxBatchedTokens: rapid.SampledFrom(limits).Draw(t, "budget"),
 		MaxModelLen:    rapid.SampledFrom([]int64{20, 40, schemas.Unlimited, schemas.Unlimited}).Draw(t, "model length"),
 		PrefixCaching:  rapid.Bool().Draw(t, "caching"),
 		ChunkedPrefill: rapid.Bool().Draw(t, "chunked"),
 		Preemption:     rapid.SampledFrom([]schemas.PreemptionMode{schemas.PreemptFIFO, schemas.PreemptLIFO}).Draw(t, "preemption"),
-		SpeedupRatio:   1, DecodeSpeedupRatio: 1,
+		SpeedupRatio:   1, DecodeSpeedupRatio: 1, DataParallelRanks: rapid.Int64Range(1, 3).Draw(t, "ranks"),
+		PrefillScheduleInterval: rapid.Int64Range(1, 3).Draw(t, "interval"),
 		Timing: rapid.SampledFrom([]schemas.TimingSpec{
 			{Kind: schemas.TimingFixed, PrefillMS: 10, DecodeMS: 1}, {Kind: schemas.TimingFixed, PrefillMS: 0, DecodeMS: 2},
 			{Kind: schemas.TimingFixed}, {Kind: schemas.TimingPolynomial},

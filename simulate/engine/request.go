@@ -24,8 +24,12 @@ type Request struct {
 	Authored bool
 
 	// Prompt is P, MaxOutput the output limit, Output the tokens produced, Computed the
-	// tokens whose KV exists (spec 03 section 1).
-	Prompt, MaxOutput, Output, Computed int64
+	// tokens whose KV exists (spec 03 section 1). Requested is the output asked for, which an
+	// engine may lower.
+	Prompt, Requested, MaxOutput, Output, Computed int64
+	// Allocated is the number of tokens the request owns blocks for where that differs from
+	// Computed, Burst the tokens of its last pass: speculative decoding only.
+	Allocated, Burst int64
 	// Base is the step of the rank at which Output and Computed were true.
 	Base int64
 	// Join orders the running list: later joiners have larger numbers.
@@ -88,7 +92,7 @@ func (t *Table) New(node int32, prompt, output int64, arrivalMS float64) int32 {
 	r := &t.Slots[slot]
 	nan := math.NaN()
 	*r = Request{
-		Node: node, Creation: t.next, Worker: -1, Prompt: prompt, MaxOutput: output, Pass: -1,
+		Node: node, Creation: t.next, Worker: -1, Prompt: prompt, Requested: output, MaxOutput: output, Pass: -1,
 		Path: r.Path[:0], Blocks: r.Blocks[:0], OwnPages: r.OwnPages[:0], Gaps: r.Gaps[:0],
 		ArrivalMS: arrivalMS, AdmitMS: nan, FirstTokenMS: nan, SecondTokenMS: nan, LastTokenMS: nan,
 	}

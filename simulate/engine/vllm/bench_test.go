@@ -25,12 +25,12 @@ func newBatch(n int) (*Rank, float64) {
 	table := &engine.Table{}
 	e := benchEngine()
 	content := engine.NewContent(w, e.BlockTokens)
-	k := NewRank(NewConfig(e, content.PathTokens(), false), e.NumBlocks, e.PrefixCaching, table, content, func(float64, int64) {})
+	k := NewRank(NewConfig(e, content.PathTokens(), false), e, 0, table, content, func(float64, int64) {})
 	for i := range n {
 		w.Nodes.Chain[i] = -1
 		k.Submit(table.New(int32(i), int64(100+i), 1<<40, 0))
 	}
-	end := k.Decide(0)
+	end := k.Decide(0, 0)
 	k.Emit(end)
 	return k, end
 }
@@ -43,7 +43,7 @@ func BenchmarkDecodePass(b *testing.B) {
 			k, now := newBatch(n)
 			b.ReportAllocs()
 			for b.Loop() {
-				end := k.Decide(now)
+				end := k.Decide(now, 1)
 				k.Emit(end)
 				now = end
 			}

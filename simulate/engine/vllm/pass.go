@@ -3,21 +3,26 @@ package vllm
 import "github.com/dynosim/dynosim/simulate/engine"
 
 // Decide schedules one pass at nowMS and returns when the rank would be done (spec 03
-// sections 5.1 to 5.4). The state moves on at once; Emit delivers the outputs.
-func (k *Rank) Decide(nowMS float64) (endMS float64) {
+// sections 5.1 to 5.4). The state moves on at once; Emit delivers the outputs. count numbers
+// the passes of the worker since it was last drained.
+func (k *Rank) Decide(nowMS float64, count int64) (endMS float64) {
 	p := &k.pass
-	*p = Pass{StartMS: nowMS, Admitted: p.Admitted[:0], Ended: p.Ended[:0]}
+	p.Reset(nowMS)
+	k.promptSum, k.cachedSum = 0, 0
 	k.passes++
 	k.extras, k.rejects = k.extras[:0], k.rejects[:0]
 	k.budget = k.cfg.MaxBatchedTokens
 
+	k.deferring = k.cfg.PrefillInterval > 1 && count%k.cfg.PrefillInterval != 0 && !k.bound && k.prompted()
 	k.together = k.canAdvanceTogether(nowMS)
 	if k.together {
-		k.pool.Take(k.phases.at(k.step))
+		k.takeTogether()
 		k.budget -= k.steady
-		p.scheduled = k.steady
+		p.Scheduled = k.steady
 		if int64(len(k.running)) > k.steady && k.budget > 0 {
-			k.schedule(k.running[len(k.running)-1], false)
+			if last := k.running[len(k.running)-1]; !k.passedOver(last) {
+				k.schedule(last, false)
+			}
 		}
 	} else {
 		k.settle(false)
@@ -26,14 +31,43 @@ func (k *Rank) Decide(nowMS float64) (endMS float64) {
 	if k.waiting.len() > 0 {
 		k.admit()
 	}
-	p.Running, p.Waiting = int32(len(k.running)), int32(k.waiting.len())
-
-	if p.PrefillRequests > 0 {
-		p.PrefillMS = k.cfg.Timing.PrefillMS(p.PrefillRequests, p.promptSum, p.cachedSum)
+	if !k.deferring && p.Preempted == 0 {
+		k.bound = k.waiting.len() > 0
 	}
-	k.charge()
+	if p.PrefillRequests > 0 {
+		p.PrefillMS = k.cfg.Timing.PrefillMS(p.PrefillRequests, k.promptSum, k.cachedSum)
+	}
+	if k.random != nil {
+		k.speculate()
+	} else {
+		k.charge()
+	}
+	p.Running, p.Waiting = int32(len(k.running)), int32(k.waiting.len())
 	p.DecodeMS = k.cfg.Timing.DecodeMS(p.DecodeRequests, p.DecodeTokens)
 	return (nowMS + p.PrefillMS) + p.DecodeMS
+}
+
+// prompted tells whether some running request has its whole prompt computed.
+func (k *Rank) prompted() bool {
+	for _, slot := range k.running {
+		if r := k.request(slot); r.Steady || r.Computed >= r.Prompt {
+			return true
+		}
+	}
+	return false
+}
+
+// passedOver tells whether a running request has to wait because prefills are deferred.
+func (k *Rank) passedOver(slot int32) bool {
+	r := k.request(slot)
+	return k.deferring && r.Computed < r.Prompt
+}
+
+// takeTogether takes the blocks that the steady requests begin at this step.
+func (k *Rank) takeTogether() {
+	n := k.phases.at(k.step)
+	k.pool.Take(n)
+	k.owned += n
 }
 
 // canAdvanceTogether tells whether every steady request gets its token in this pass, so
@@ -53,6 +87,10 @@ func (k *Rank) canAdvanceTogether(nowMS float64) bool {
 // victim in front of it leaves: the next request is skipped, as in the reference.
 func (k *Rank) scheduleRunning() {
 	for i := 0; i < len(k.running) && k.budget > 0; {
+		if k.passedOver(k.running[i]) {
+			i++
+			continue
+		}
 		switch k.schedule(k.running[i], false) {
 		case scheduled:
 			i++
@@ -69,23 +107,30 @@ func (k *Rank) admit() {
 		slot := k.waiting.at(0)
 		r := k.request(slot)
 		whole := k.blocksFor(r.Length())
+		if cfg.NoEvict {
+			whole = k.blocksFor(r.Prompt + r.MaxOutput)
+		}
 		if r.Prompt >= cfg.MaxModelLen || r.Admissions == 0 && whole > k.pool.Total() {
 			k.waiting.popFront()
 			k.rejects = append(k.rejects, slot)
 			k.blocked = -1
 			continue
 		}
-		// Without budget only a request that needs no computation could go on, and one
-		// with output to produce always computes at least a token.
-		if k.budget == 0 && r.Output < r.MaxOutput {
+		// Without budget only a request that needs no computation could go on, and one of
+		// vLLM with output to produce always computes at least a token.
+		if k.budget == 0 && r.Output < r.MaxOutput && !cfg.NoEvict {
 			return
 		}
-		if k.blocked == slot && k.pool.Active() >= k.blockedActive && k.pool.Stored() == k.blockedStored {
+		available := k.available()
+		if k.blocked == slot && available <= k.blockedAvail && k.pool.Stored() == k.blockedStored {
 			return
 		}
 		active := k.lookUp(r)
-		if whole-active > k.pool.Available() {
-			k.blocked, k.blockedActive, k.blockedStored = slot, k.pool.Active(), k.pool.Stored()
+		if whole-active > available {
+			k.blocked, k.blockedAvail, k.blockedStored = slot, available, k.pool.Stored()
+			return
+		}
+		if k.deferring && r.Length()-int64(len(k.hits))*cfg.BlockTokens > 1 {
 			return
 		}
 		reused := int32(int64(len(k.hits)) * cfg.BlockTokens)
@@ -97,6 +142,7 @@ func (k *Rank) admit() {
 		r.Join = k.join
 		k.join++
 		k.running = append(k.running, slot)
+		k.promised += whole
 		if r.Authored {
 			k.authored++
 		}
@@ -105,7 +151,7 @@ func (k *Rank) admit() {
 		}
 		r.Admissions++
 		r.Reused = max(r.Reused, reused)
-		p.Admitted = append(p.Admitted, Admission{slot, reused})
+		p.Admitted = append(p.Admitted, engine.Admission{Slot: slot, Reused: reused})
 		if r.PassTokens == 0 && k.budget == 0 {
 			return
 		}
@@ -145,9 +191,12 @@ func (k *Rank) chargeOne(r *engine.Request) {
 func (k *Rank) Emit(endMS float64) {
 	p := &k.pass
 	p.EndMS = endMS
-	if k.together {
+	switch {
+	case k.random != nil:
+		k.emitBursts(endMS)
+	case k.together:
 		k.emitTogether(endMS)
-	} else {
+	default:
 		k.emitExactly(endMS)
 	}
 	for _, slot := range k.rejects {

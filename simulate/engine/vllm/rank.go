@@ -1,5 +1,6 @@
-// Package vllm is one rank of a simulated vLLM worker: its queues, its scheduling passes and
-// its use of the KV pool (spec 03).
+// Package vllm is one rank of a simulated vLLM or TensorRT-LLM worker: its queues, its
+// scheduling passes and its use of the KV pool (spec 03). The two are one scheduler; what
+// differs is in Config.
 //
 // # Cost
 //
@@ -16,6 +17,7 @@ package vllm
 import (
 	"math"
 
+	"github.com/dynosim/dynosim/internal/chacha"
 	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/simulate/engine"
 	"github.com/dynosim/dynosim/simulate/kv"
@@ -27,7 +29,14 @@ type Config struct {
 	BlockTokens, MaxSequences, MaxBatchedTokens, MaxModelLen int64
 	ChunkedPrefill                                           bool
 	PreemptFirst                                             bool
-	Timing                                                   timing.Model
+	// NoEvict is TensorRT-LLM's guaranteed no evict: requests are admitted when their
+	// completion fits beside all others, and nothing is preempted (spec 03 section 7).
+	NoEvict bool
+	// PrefillInterval lets prefills begin in every so many passes of a group of ranks only
+	// (spec 03 section 9); 1 is no restriction.
+	PrefillInterval int64
+	Speculation     schemas.Speculation
+	Timing          timing.Model
 	// PathTokens is the number of tokens one element of Request.Path stands for, Positions
 	// the number of positions of a page: the most engine blocks that end in one element.
 	PathTokens int64
@@ -41,51 +50,20 @@ type Config struct {
 
 // NewConfig takes the parameters of the engine; pathTokens is Content.PathTokens.
 func NewConfig(e *schemas.EngineSpec, pathTokens int64, trackGaps bool) *Config {
-	return &Config{
+	c := &Config{
 		BlockTokens: e.BlockTokens, MaxSequences: e.MaxSequences, MaxBatchedTokens: e.MaxBatchedTokens,
 		MaxModelLen: e.MaxModelLen, ChunkedPrefill: e.ChunkedPrefill,
-		PreemptFirst: e.Preemption == schemas.PreemptFIFO, Timing: timing.New(e),
+		PreemptFirst: e.Preemption == schemas.PreemptFIFO, NoEvict: e.Backend == schemas.BackendTRTLLM,
+		PrefillInterval: 1, Speculation: e.Speculation, Timing: timing.New(e),
 		PathTokens: pathTokens, Positions: int32(max(1, (pathTokens+e.BlockTokens-1)/e.BlockTokens)),
 		TrackGaps: trackGaps,
+		// Bursts of different lengths keep no batch in step.
+		Exact: e.Speculation.DraftTokens > 0,
 	}
-}
-
-// Admission is one admission of a pass.
-type Admission struct{ Slot, Reused int32 }
-
-// Terminal is the end of a request with a pass.
-type Terminal struct {
-	Slot   int32
-	Status schemas.Status
-}
-
-// Pass is what one pass did. It is valid until the next Decide of the rank.
-type Pass struct {
-	StartMS, PrefillMS, DecodeMS, EndMS float64
-	// PrefillRequests, PrefillTokens and PrefillCached follow num_prefill_requests,
-	// sum_prefill_tokens and sum_prefill_kv_tokens of spec 03 section 11.1.
-	PrefillRequests, PrefillTokens, PrefillCached int64
-	// DecodeRequests and DecodeTokens are the b and s of spec 03 section 6.3.
-	DecodeRequests, DecodeTokens int64
-	OutputTokens                 int64
-	Preempted                    int32
-	Running, Waiting             int32
-	Admitted                     []Admission
-	// Ended lists completions, then rejections, in the order of spec 03 section 5.5.
-	Ended []Terminal
-	// Gap is the gap of the GapCount requests that decoded in the steady way; the others
-	// went to Rank.Gap.
-	GapMS    float64
-	GapCount int64
-
-	scheduled int64
-	// promptSum and cachedSum are isl and pre of spec 03 section 5.3.
-	promptSum, cachedSum int64
-}
-
-// Effect reports whether the pass changed anything (spec 03 section 5.7).
-func (p *Pass) Effect() bool {
-	return p.scheduled > 0 || p.Preempted > 0 || len(p.Admitted) > 0 || len(p.Ended) > 0 || p.OutputTokens > 0
+	if e.DataParallelRanks > 1 && !c.NoEvict {
+		c.PrefillInterval = e.PrefillScheduleInterval
+	}
+	return c
 }
 
 // Rank is one scheduler with its own pool and queues.
@@ -102,9 +80,23 @@ type Rank struct {
 	running []int32
 	join    int64
 	passes  int64
-	pass    Pass
-	budget  int64
-	rejects []int32
+	pass    engine.Pass
+	// deferring says that prefills have to wait in this pass, bound that the interval is
+	// lifted because the last pass that allowed them left requests waiting.
+	deferring, bound bool
+	// promised is the number of blocks the running requests need to end, owned those they
+	// have; NoEvict only.
+	promised, owned int64
+	random          *chacha.Source
+	// burst has the tokens that each of the ready requests gets, reserved the blocks set
+	// aside for them.
+	ready    []int32
+	burst    []int64
+	reserved int64
+	// promptSum and cachedSum are isl and pre of spec 03 section 5.3.
+	promptSum, cachedSum int64
+	budget               int64
+	rejects              []int32
 
 	// steady requests decode together; see the package comment. lengthSum is the sum of
 	// their lengths at step.
@@ -128,41 +120,67 @@ type Rank struct {
 	hits []int32
 	// blocked remembers the head that did not fit and what was true then.
 	blocked       int32
-	blockedActive int64
+	blockedAvail  int64
 	blockedStored uint64
 	finishing     []int32
 }
 
-// NewRank makes a rank with an empty pool of blocks blocks. gap receives the gaps between
-// tokens that do not belong to a steady batch.
-func NewRank(cfg *Config, blocks int64, caching bool, requests *engine.Table, content *engine.Content, gaps func(float64, int64)) *Rank {
-	return &Rank{
+// NewRank makes a rank with an empty pool; scheduler numbers it over all workers of its
+// pool. gaps receives the gaps between tokens that do not belong to a steady batch.
+func NewRank(cfg *Config, e *schemas.EngineSpec, scheduler int, requests *engine.Table, content *engine.Content, gaps func(float64, int64)) *Rank {
+	k := &Rank{
 		cfg: cfg, requests: requests, content: content, gaps: gaps,
-		pool: kv.New(blocks, cfg.Positions, caching), phases: newPhases(cfg.BlockTokens), blocked: -1,
+		pool: kv.New(e.NumBlocks, cfg.Positions, e.PrefixCaching), phases: newPhases(cfg.BlockTokens), blocked: -1,
 		lastEnd: math.NaN(),
 	}
+	if cfg.Speculation.DraftTokens > 0 {
+		k.random = chacha.New(cfg.Speculation.Seed + uint64(scheduler))
+	}
+	return k
 }
 
 // Submit adds a request to the back of the waiting queue (spec 03 section 3).
-func (k *Rank) Submit(slot int32) { k.waiting.pushBack(slot) }
+func (k *Rank) Submit(slot int32) {
+	if k.cfg.NoEvict {
+		r := k.request(slot)
+		r.MaxOutput = min(r.MaxOutput, max(0, k.cfg.MaxModelLen-r.Prompt))
+		if whole := k.pool.Total() * k.cfg.BlockTokens; r.Prompt < whole {
+			r.MaxOutput = min(r.MaxOutput, whole-r.Prompt)
+		}
+	}
+	k.waiting.pushBack(slot)
+}
 
 // Idle reports whether the rank has neither running nor waiting requests.
 func (k *Rank) Idle() bool { return len(k.running) == 0 && k.waiting.len() == 0 }
 
 // Pass returns what the last Decide and Emit did.
-func (k *Rank) Pass() *Pass { return &k.pass }
+func (k *Rank) Pass() *engine.Pass { return &k.pass }
 
-// Pool returns the rank's block pool.
-func (k *Rank) Pool() *kv.Pool { return k.pool }
+// Gauges are the blocks in use and the idle ones, after the pass.
+func (k *Rank) Gauges() (active, idle int64) { return k.pool.Active(), k.pool.Idle() }
 
-// Steps is the number of steady steps so far, for bookkeeping of gaps.
-func (k *Rank) Steps() int64 { return k.step }
+// Skip does nothing: a pass without this rank does not change it.
+func (k *Rank) Skip(_, _ float64) {}
 
 func (k *Rank) request(slot int32) *engine.Request { return &k.requests.Slots[slot] }
 
 // remaining is the number of tokens the request may still produce (spec 03 section 1).
 func (k *Rank) remaining(r *engine.Request) int64 {
 	return max(0, min(r.MaxOutput-r.Output, k.cfg.MaxModelLen-r.Length()))
+}
+
+// ownedBlocks is the number of blocks the request owns.
+func (k *Rank) ownedBlocks(r *engine.Request) int64 {
+	return k.blocksFor(max(r.Computed, r.Allocated))
+}
+
+// available is the number of blocks that an admission may count on (spec 03 section 5.4).
+func (k *Rank) available() int64 {
+	if k.cfg.NoEvict {
+		return max(0, k.pool.Available()-(k.promised-k.owned))
+	}
+	return k.pool.Available()
 }
 
 // blocksFor is the number of blocks that hold n tokens.

@@ -45,9 +45,12 @@ func (k *Rank) schedule(slot int32, head bool) verdict {
 	}
 	end := start + n
 	// Hits are blocks of the tokens before start, so growth needs fresh blocks only.
-	fresh := k.blocksFor(end) - k.blocksFor(start)
+	fresh := max(0, k.blocksFor(end)-k.blocksFor(max(start, r.Allocated)))
 	for !k.take(hits, fresh) {
-		victim := k.preempt()
+		if cfg.NoEvict {
+			return stuck
+		}
+		victim := k.preempt(false)
 		if victim == slot {
 			return gone
 		}
@@ -56,14 +59,18 @@ func (k *Rank) schedule(slot int32, head bool) verdict {
 		}
 	}
 	r.Blocks = append(r.Blocks, hits...)
+	k.owned += fresh + int64(len(hits))
 	r.Computed = end
+	if k.random != nil {
+		r.Allocated = max(r.Allocated, end)
+	}
 	if k.pool.Caching() {
 		k.cache(r, start/cfg.BlockTokens, end/cfg.BlockTokens)
 	}
 
 	prompt := min(end, r.Prompt) - prefix
 	r.Pass, r.PassTokens, r.PassPromptTokens, r.PassStart = k.passes, n, prompt, prefix
-	p.scheduled++
+	p.Scheduled++
 	k.account(r, 1)
 	k.budget -= n
 	if k.together && end == r.Length() {
@@ -78,8 +85,8 @@ func (k *Rank) account(r *engine.Request, sign int64) {
 		p.PrefillRequests += sign
 		p.PrefillTokens += sign * r.PassTokens
 		p.PrefillCached += sign * r.PassStart
-		p.promptSum += sign * (r.PassStart + r.PassPromptTokens)
-		p.cachedSum += sign * r.PassStart
+		k.promptSum += sign * (r.PassStart + r.PassPromptTokens)
+		k.cachedSum += sign * r.PassStart
 	}
 }
 
@@ -168,10 +175,14 @@ func (k *Rank) lookUp(r *engine.Request) (active int64) {
 		}
 		k.hits = append(k.hits, e)
 	}
-	if r.Output < r.MaxOutput {
-		most := (r.Length() - 1) / block
-		k.hits = k.hits[:min(int64(len(k.hits)), most)]
-		active = min(active, most)
+	if r.Output < r.MaxOutput && !k.cfg.NoEvict {
+		n := min(int64(len(k.hits)), (r.Length()-1)/block)
+		active = min(active, (r.Length()-1)/block)
+		if k.random != nil && n > 0 {
+			n--
+			active = min(active, n)
+		}
+		k.hits = k.hits[:n]
 	}
 	return active
 }
@@ -208,8 +219,8 @@ func (k *Rank) next(at *place) {
 }
 
 // preempt takes the victim of spec 03 section 5.6 out of the running list and returns it,
-// -1 when nothing is running.
-func (k *Rank) preempt() int32 {
+// -1 when nothing is running. With keep, what the pass scheduled for it stays charged.
+func (k *Rank) preempt(keep bool) int32 {
 	if k.together {
 		k.settle(true)
 	}
@@ -223,9 +234,9 @@ func (k *Rank) preempt() int32 {
 	slot := k.running[i]
 	k.running = slices.Delete(k.running, i, i+1)
 	r := k.request(slot)
-	if r.Pass == k.passes {
+	if r.Pass == k.passes && !keep {
 		k.budget += r.PassTokens
-		k.pass.scheduled--
+		k.pass.Scheduled--
 		k.account(r, -1)
 		r.Pass = -1
 	}
@@ -233,7 +244,7 @@ func (k *Rank) preempt() int32 {
 		k.authored--
 	}
 	k.release(r, false)
-	r.Computed = 0
+	r.Computed, r.Allocated = 0, 0
 	k.waiting.pushFront(slot)
 	k.blocked = -1
 	k.pass.Preempted++
@@ -250,19 +261,21 @@ func (k *Rank) complete(slot int32) {
 	if r.Authored {
 		k.authored--
 	}
+	k.promised -= k.blocksFor(r.Prompt + r.MaxOutput)
 	k.release(r, true)
 	k.end(slot, completed)
 }
 
 func (k *Rank) end(slot int32, status schemas.Status) {
 	k.request(slot).Status = status
-	k.pass.Ended = append(k.pass.Ended, Terminal{slot, status})
+	k.pass.Ended = append(k.pass.Ended, engine.Terminal{Slot: slot, Status: status})
 }
 
 // release gives the request's blocks back, last to first (spec 03 section 4.2). Computed
 // full blocks stay cached; those of a preempted request can be found again by itself.
 func (k *Rank) release(r *engine.Request, ended bool) {
-	owned, full, held := k.blocksFor(r.Computed), r.Computed/k.cfg.BlockTokens, int64(len(r.Blocks))
+	owned, full, held := k.ownedBlocks(r), r.Computed/k.cfg.BlockTokens, int64(len(r.Blocks))
+	k.owned -= owned
 	if !k.pool.Caching() {
 		k.pool.Free(owned)
 		return

@@ -38,12 +38,13 @@ func (k *Rank) Coasting() bool {
 // last one, and returns its end.
 func (k *Rank) Coast() (endMS float64) {
 	p := &k.pass
-	*p = Pass{
-		StartMS: k.lastEnd, Admitted: p.Admitted[:0], Ended: p.Ended[:0], scheduled: k.steady,
+	*p = engine.Pass{
+		StartMS: k.lastEnd, Admitted: p.Admitted[:0], Ended: p.Ended[:0], Scheduled: k.steady,
 		DecodeRequests: k.steady, DecodeTokens: k.lengthSum, Running: int32(len(k.running)),
 	}
 	k.passes++
-	k.pool.Take(k.phases.at(k.step))
+	k.bound = false
+	k.takeTogether()
 	p.DecodeMS = k.cfg.Timing.DecodeMS(p.DecodeRequests, p.DecodeTokens)
 	p.EndMS = p.StartMS + p.DecodeMS
 	k.advance(p.EndMS)
@@ -141,11 +142,23 @@ func (k *Rank) Abandon(slot int32) {
 // Close hands over the gaps that were kept back.
 func (k *Rank) Close() { k.handOver(k.step) }
 
-// Progress returns the tokens a request has produced, those of a pass in flight included.
-func (k *Rank) Progress(slot int32) int64 {
+// Produced returns the tokens a request has produced, those of a pass in flight included.
+func (k *Rank) Produced(slot int32) int64 {
 	r := k.request(slot)
 	if r.Steady {
 		return r.Output + k.step - r.Base
 	}
 	return r.Output
+}
+
+// InFlight is the number of tokens that the pass in flight at nowMS gives a request: a steady
+// request gets one in every pass, others show it by their time.
+func (k *Rank) InFlight(slot int32, nowMS float64) int64 {
+	switch r := k.request(slot); {
+	case r.Steady:
+		return 1
+	case r.LastTokenMS > nowMS:
+		return max(r.Burst, 1)
+	}
+	return 0
 }

@@ -1,0 +1,85 @@
+package engine
+
+import "github.com/dynosim/dynosim/schemas"
+
+// Admission is one admission of a pass. Reused counts cached tokens.
+type Admission struct{ Slot, Reused int32 }
+
+// Terminal is the end of a request with a pass.
+type Terminal struct {
+	Slot   int32
+	Status schemas.Status
+}
+
+// Pass is what one pass of one rank did. It is valid until the next Decide of the rank.
+type Pass struct {
+	// StartMS and EndMS bound the worker's pass, PrefillMS and DecodeMS are the rank's parts.
+	StartMS, PrefillMS, DecodeMS, EndMS float64
+	// PrefillRequests, PrefillTokens and PrefillCached follow num_prefill_requests,
+	// sum_prefill_tokens and sum_prefill_kv_tokens of spec 03 section 11.1.
+	PrefillRequests, PrefillTokens, PrefillCached int64
+	// DecodeRequests and DecodeTokens are what the decode part was charged with: the b and
+	// s of spec 03 section 6.3.
+	DecodeRequests, DecodeTokens int64
+	OutputTokens                 int64
+	Preempted                    int32
+	Running, Waiting             int32
+	Admitted                     []Admission
+	// Ended lists the requests that end with the pass in the order in which they do.
+	Ended []Terminal
+	// GapMS is the gap of the GapCount requests that decoded together; the gaps of others
+	// went to the recorder one by one.
+	GapMS    float64
+	GapCount int64
+	// Scheduled counts the requests that computed something.
+	Scheduled int64
+	// Stuck says that the only running request cannot ever get a token although nothing
+	// else holds blocks: the same passes would repeat for ever (spec 03 section 5.7).
+	Stuck bool
+}
+
+// Effect reports whether the pass changed anything (spec 03 section 5.7).
+func (p *Pass) Effect() bool {
+	return p.Scheduled > 0 || p.Preempted > 0 || len(p.Admitted) > 0 || len(p.Ended) > 0 || p.OutputTokens > 0
+}
+
+// Reset begins a new pass and keeps the memory of the lists.
+func (p *Pass) Reset(startMS float64) {
+	*p = Pass{StartMS: startMS, Admitted: p.Admitted[:0], Ended: p.Ended[:0]}
+}
+
+// Rank is one scheduler of a worker, with its own queues and KV pool: what the cluster
+// drives, whatever the backend. One call a pass goes through the interface.
+//
+// The cluster calls Decide at the start of a pass, then Emit with the end of the worker's
+// pass, and reads Pass. The state of the rank is then the one after the pass; the cluster
+// delivers the outputs at the end.
+type Rank interface {
+	// Submit adds a request to the back of the waiting queue.
+	Submit(slot int32)
+	// Idle reports whether the rank has neither running nor waiting requests.
+	Idle() bool
+	// Decide schedules a pass at startMS and returns when the rank alone would be done.
+	// count numbers the worker's passes since it was last drained.
+	Decide(startMS float64, count int64) (endMS float64)
+	// Emit delivers the outputs of the decided pass at endMS.
+	Emit(endMS float64)
+	// Skip tells the rank that its worker ran a pass it had no part in.
+	Skip(startMS, endMS float64)
+	// Pass is the last pass.
+	Pass() *Pass
+	// Coasting reports whether the next pass can only advance the decoding requests, so
+	// that no arrival before its end changes it; Coast runs that pass.
+	Coasting() bool
+	Coast() (endMS float64)
+	// Gauges are the blocks in use and the cached blocks nobody uses, after the pass.
+	Gauges() (active, idle int64)
+	// Produced is the number of tokens a request has produced, those of a pass in flight
+	// included; InFlight is how many of them that pass gives it, at time nowMS.
+	Produced(slot int32) int64
+	InFlight(slot int32, nowMS float64) int64
+	// Abandon forgets the gaps of a request that a time limit cut off, Close hands over
+	// the gaps that were kept back.
+	Abandon(slot int32)
+	Close()
+}

@@ -1,0 +1,81 @@
+package vllm
+
+// speculate sets blocks aside for the longest bursts, counts the decode part, and draws how
+// many tokens each ready request gets (spec 03 section 8).
+func (k *Rank) speculate() {
+	p, draft := &k.pass, k.cfg.Speculation.DraftTokens
+	for {
+		k.ready, k.reserved = k.ready[:0], 0
+		for _, slot := range k.running {
+			r := k.request(slot)
+			if left := k.remaining(r); r.Computed == r.Length() && left > 0 {
+				k.ready = append(k.ready, slot)
+				k.reserved += k.blocksFor(r.Length()+min(draft+1, left)) - k.blocksFor(r.Length())
+			}
+		}
+		if len(k.ready) == 0 || k.pool.Take(k.reserved) {
+			break
+		}
+		k.reserved = 0
+		if k.cfg.NoEvict {
+			k.ready = k.ready[:0]
+			break
+		}
+		// Alone and still short of blocks: nothing that could happen would help.
+		p.Stuck = p.Stuck || len(k.running) == 1
+		k.preempt(true)
+	}
+	k.burst = k.burst[:0]
+	for _, slot := range k.ready {
+		r := k.request(slot)
+		p.DecodeRequests++
+		p.DecodeTokens += r.Length()
+		k.burst = append(k.burst, min(k.accepted(), k.remaining(r)))
+	}
+}
+
+// accepted draws how many tokens a pass yields: one, and one more for each draft accepted
+// before the first that is not.
+func (k *Rank) accepted() int64 {
+	n := int64(1)
+	for _, rate := range k.cfg.Speculation.AcceptRates {
+		if rate != 1 && k.random.Uint64() >= uint64(rate*(1<<64)) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// emitBursts delivers the tokens of a speculative pass. Blocks that were set aside and are
+// not needed are free again.
+func (k *Rank) emitBursts(endMS float64) {
+	k.finishing = append(k.finishing[:0], k.running...)
+	for _, slot := range k.finishing {
+		if r := k.request(slot); r.Computed == r.Length() && k.remaining(r) == 0 {
+			k.complete(slot)
+		}
+	}
+	for i, slot := range k.ready {
+		r := k.request(slot)
+		r.Burst = k.burst[i]
+		for range r.Burst {
+			// The token before counts as computed now.
+			from := r.Computed / k.cfg.BlockTokens
+			if r.Computed = r.Length(); k.pool.Caching() {
+				k.cache(r, max(from, int64(len(r.Blocks))), r.Computed/k.cfg.BlockTokens)
+			}
+			k.emitOne(slot, endMS)
+			k.pass.OutputTokens++
+			grown := k.blocksFor(r.Length()) - k.blocksFor(r.Allocated)
+			k.reserved -= grown
+			k.owned += grown
+			r.Allocated = r.Length()
+		}
+		if k.remaining(r) == 0 {
+			k.complete(slot)
+		}
+	}
+	k.pool.Free(k.reserved)
+	k.reserved = 0
+}
