@@ -128,7 +128,6 @@ func TestAbortRemovesTheFiles(t *testing.T) {
 
 // fullDisk is a file system on which left more bytes fit.
 type fullDisk struct {
-	real rundir.FS
 	left *int64
 }
 

@@ -337,7 +337,7 @@ func TestAdopt(t *testing.T) {
 			t.Errorf("error of a missing file is %v", err)
 		}
 		// An adopted file that is given up leaves the other one alone.
-		if f, err = d.Adopt("a.parquet", from); err != nil {
+		if _, err = d.Adopt("a.parquet", from); err != nil {
 			t.Fatal(err)
 		}
 		d.Abort()
