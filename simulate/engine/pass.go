@@ -43,9 +43,15 @@ func (p *Pass) Effect() bool {
 	return p.Scheduled > 0 || p.Preempted > 0 || len(p.Admitted) > 0 || len(p.Ended) > 0 || p.OutputTokens > 0
 }
 
-// Reset begins a new pass and keeps the memory of the lists.
+// Reset begins a new pass and keeps the memory of the lists. It sets field by field: a
+// struct literal would be built aside and copied, which shows in the cost of a pass.
 func (p *Pass) Reset(startMS float64) {
-	*p = Pass{StartMS: startMS, Admitted: p.Admitted[:0], Ended: p.Ended[:0]}
+	p.StartMS, p.PrefillMS, p.DecodeMS, p.EndMS = startMS, 0, 0, 0
+	p.PrefillRequests, p.PrefillTokens, p.PrefillCached = 0, 0, 0
+	p.DecodeRequests, p.DecodeTokens, p.OutputTokens = 0, 0, 0
+	p.Preempted, p.Running, p.Waiting = 0, 0, 0
+	p.Admitted, p.Ended = p.Admitted[:0], p.Ended[:0]
+	p.GapMS, p.GapCount, p.Scheduled, p.Stuck = 0, 0, 0, false
 }
 
 // Rank is one scheduler of a worker, with its own queues and KV pool: what the cluster

@@ -39,10 +39,8 @@ func (k *Rank) Coasting() bool {
 // last one, and returns its end.
 func (k *Rank) Coast() (endMS float64) {
 	p := &k.pass
-	*p = engine.Pass{
-		StartMS: k.lastEnd, Admitted: p.Admitted[:0], Ended: p.Ended[:0], Scheduled: k.steady,
-		DecodeRequests: k.steady, DecodeTokens: k.lengthSum, Running: int32(len(k.running)),
-	}
+	p.Reset(k.lastEnd)
+	p.Scheduled, p.DecodeRequests, p.DecodeTokens, p.Running = k.steady, k.steady, k.lengthSum, int32(len(k.running))
 	k.passes++
 	k.bound = false
 	k.takeTogether()
