@@ -24,7 +24,7 @@ import (
 )
 
 // quickCases is the size of an area's sample with -quick.
-const quickCases = 14
+const quickCases = 12
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -91,10 +91,14 @@ func run(ctx context.Context) (failed bool, err error) {
 		return false, fmt.Errorf("no case in %s fits", strings.Join(flag.Args(), ", "))
 	}
 	partial := *quick || *areas != "" || *match != ""
+	totals := map[string]int{}
+	for _, c := range cases {
+		totals[c.Area]++
+	}
 	if *quick {
 		cases = parity.Sample(cases, scope, quickCases)
 	}
-	suite := parity.Suite{Program: parity.Binary(binary), Scope: scope, Parallel: *parallel, Shown: *shown, Brief: *quick, Verbose: *verbose}
+	suite := parity.Suite{Program: parity.Binary(binary), Scope: scope, Parallel: *parallel, Shown: *shown, Brief: *quick, Verbose: *verbose, Totals: totals}
 	if flag.NArg() == 1 {
 		missing = nil // the shipped cases alone: the list covers more
 	}

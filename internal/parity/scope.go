@@ -100,8 +100,11 @@ func (s Scope) Missing(found []*Case) []string {
 	return missing
 }
 
-// Sample picks at most perArea cases of each area, evenly over the list and always the
-// same, cases that must pass before others.
+// otherCases is how many cases of an area a sample has beside those that must pass.
+const otherCases = 2
+
+// Sample picks at most perArea of the cases of each area that must pass, and a few others,
+// evenly over the list and always the same.
 func Sample(cases []*Case, scope Scope, perArea int) []*Case {
 	byArea := map[string][2][]*Case{}
 	for _, c := range cases {
@@ -115,11 +118,8 @@ func Sample(cases []*Case, scope Scope, perArea int) []*Case {
 	}
 	var picked []*Case
 	for _, groups := range byArea {
-		if len(groups[0]) == 0 {
-			picked = append(picked, evenly(groups[1], 2)...)
-			continue
-		}
 		picked = append(picked, evenly(groups[0], perArea)...)
+		picked = append(picked, evenly(groups[1], otherCases)...)
 	}
 	slices.SortStableFunc(picked, func(a, b *Case) int { return strings.Compare(a.ID(), b.ID()) })
 	return picked

@@ -20,6 +20,8 @@ type Suite struct {
 	Shown int
 	// Brief prints one line an area and the failures; Verbose adds every refusal's message.
 	Brief, Verbose bool
+	// Totals is the number of cases of each area, printed when only some of them run.
+	Totals map[string]int
 }
 
 // Run runs the cases, which are sorted by area, and prints a section for each area as it is
@@ -89,6 +91,9 @@ func (s *Suite) print(w io.Writer, area string, results []Result) error {
 		if r.Case.LeftOut != "" {
 			leftOut[r.Case.LeftOut] = append(leftOut[r.Case.LeftOut], r.Case.Name)
 		}
+	}
+	if total := s.Totals[area]; total > len(results) {
+		fmt.Fprintf(&out, "   of %3d", total)
 	}
 	if n[Passed]+n[Failed] > 0 {
 		fmt.Fprintf(&out, "   judged by replay %d, by predict %d", ways[Replay], ways[Predict])
