@@ -13,6 +13,8 @@ import (
 type Builder struct {
 	source schemas.SourceSpec
 	load   schemas.LoadSpec
+	// named names rows for messages; nil names them by the source.
+	named func(line int64) string
 
 	blockTokens int64
 	chains      interner
@@ -42,6 +44,10 @@ func NewBuilder(spec *schemas.RunSpec) *Builder {
 	}
 }
 
+// NamePlaces sets how messages name a row by its line, for a source whose rows do not come from its
+// files. Call it before Add.
+func (b *Builder) NamePlaces(named func(line int64) string) { b.named = named }
+
 // Add takes the next rows of the source and keeps nothing of the batch. An error names
 // file and line; every further call returns it again.
 func (b *Builder) Add(batch *schemas.RequestBatch) error {
@@ -62,6 +68,8 @@ func (b *Builder) Add(batch *schemas.RequestBatch) error {
 // place names a row for a message.
 func (b *Builder) place(line int64) string {
 	switch {
+	case b.named != nil:
+		return b.named(line)
 	case b.source.Kind == schemas.SourceSynthetic || len(b.source.Paths) == 0:
 		return fmt.Sprintf("request %d", line)
 	case b.source.Format == schemas.FormatDynamo:

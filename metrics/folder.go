@@ -54,9 +54,9 @@ func (f *Folder) read(t *schemas.Table, each func(r *tableReader, lo, hi int)) e
 }
 
 // Nodes reads the table nodes; the columns Turn and SessionName stay nil, and Session when
-// it is null in all rows. name is called with the name of each row that has one, in order;
-// the bytes are valid during the call.
-func (f *Folder) Nodes(name func(node int, name []byte)) (*NodeColumns, error) {
+// it is null in all rows. named is called for each row that has a session name, in order; the bytes
+// are valid during the call.
+func (f *Folder) Nodes(named func(session int32, name []byte)) (*NodeColumns, error) {
 	n := int(f.Rows(&schemas.Nodes))
 	c := &NodeColumns{
 		RequestIndex: make([]int32, n), Session: make([]int32, n), ReleaseMS: make([]float64, n),
@@ -70,7 +70,7 @@ func (f *Folder) Nodes(name func(node int, name []byte)) (*NodeColumns, error) {
 			sessions = sessions || s != -1
 		}
 		if sessions {
-			r.str("session_id", hi-lo, func(i int, s []byte) { name(lo+i, s) })
+			r.str("session_id", hi-lo, func(i int, s []byte) { named(c.Session[lo+i], s) })
 		}
 		r.f64Null("release_ms", c.ReleaseMS[lo:hi])
 		r.i32("input_tokens", c.InputTokens[lo:hi])
@@ -199,9 +199,9 @@ type RequestReader struct {
 	next            int
 	// read, readBlocks and readAuthored count rows handed out.
 	read, readBlocks, readAuthored int64
-	text            []byte
-	spans           []textSpan
-	err             error
+	text                           []byte
+	spans                          []textSpan
+	err                            error
 }
 
 // textSpan is a string of a batch in the reader's text.

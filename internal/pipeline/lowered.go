@@ -11,7 +11,7 @@ const chunk = 1 << 14
 
 // writeLowered writes nodes, edges and chains. The recorder may still read the chunks when
 // it returns, so they point into the workload or are made new.
-func (r *runner) writeLowered(w *lower.Workload) error {
+func writeLowered(r *metrics.Recorders, w *lower.Workload) error {
 	n := &w.Nodes
 	session := int32(0)
 	for from := 0; from < n.Len(); from += chunk {
@@ -39,17 +39,17 @@ func (r *runner) writeLowered(w *lower.Workload) error {
 				}
 			}
 			if len(edges.Successor) > 0 {
-				if err := r.recorder.WriteEdges(edges); err != nil {
+				if err := r.WriteEdges(edges); err != nil {
 					return err
 				}
 			}
 		}
-		if err := r.recorder.WriteNodes(nodes); err != nil {
+		if err := r.WriteNodes(nodes); err != nil {
 			return err
 		}
 		if w.AuthoredStart != nil {
 			outputs := metrics.NodeOutputColumns{First: int32(from), Start: w.AuthoredStart[from : to+1], Tokens: w.Authored}
-			if err := r.recorder.WriteNodeOutputs(outputs); err != nil {
+			if err := r.WriteNodeOutputs(outputs); err != nil {
 				return err
 			}
 		}
@@ -57,7 +57,7 @@ func (r *runner) writeLowered(w *lower.Workload) error {
 	c := &w.Chains
 	for from := 0; from < len(c.Parent); from += chunk {
 		to := min(from+chunk, len(c.Parent))
-		if err := r.recorder.WriteChains(metrics.ChainColumns{Parent: c.Parent[from:to], Block: c.Block[from:to]}); err != nil {
+		if err := r.WriteChains(metrics.ChainColumns{Parent: c.Parent[from:to], Block: c.Block[from:to]}); err != nil {
 			return err
 		}
 	}

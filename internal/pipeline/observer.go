@@ -20,6 +20,8 @@ type Observer interface {
 	Simulating(p *simulate.Progress, requests int64) (stop func())
 	// Reporting says that the report is being computed.
 	Reporting()
+	// Note says one line about the run.
+	Note(line string)
 }
 
 // NewObserver shows progress on w: a bar with rate and remaining time on a terminal, plain
@@ -42,6 +44,14 @@ type silent struct{}
 func (silent) Reading(int64, int64)                               {}
 func (silent) Simulating(*simulate.Progress, int64) (stop func()) { return func() {} }
 func (silent) Reporting()                                         {}
+func (silent) Note(string)                                        {}
+
+func orSilent(o Observer) Observer {
+	if o == nil {
+		return silent{}
+	}
+	return o
+}
 
 // every calls tick regularly on another goroutine until stop is called, which waits for it.
 func every(interval time.Duration, tick func()) (stop func()) {
@@ -72,10 +82,17 @@ type barObserver struct {
 }
 
 func (b *barObserver) bar(total int64, what string, bytes bool) *progressbar.ProgressBar {
-	return progressbar.NewOptions64(total,
+	options := []progressbar.Option{
 		progressbar.OptionSetWriter(b.w), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(), progressbar.OptionShowBytes(bytes), progressbar.OptionSetPredictTime(true),
-		progressbar.OptionFullWidth(), progressbar.OptionThrottle(barEvery), progressbar.OptionClearOnFinish())
+		progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth(), progressbar.OptionThrottle(barEvery),
+		progressbar.OptionClearOnFinish(),
+	}
+	if bytes {
+		options = append(options, progressbar.OptionShowBytes(true))
+	} else {
+		options = append(options, progressbar.OptionShowIts(), progressbar.OptionSetItsString("requests"))
+	}
+	return progressbar.NewOptions64(total, options...)
 }
 
 func (b *barObserver) Reading(done, total int64) {
@@ -105,6 +122,8 @@ func (b *barObserver) Simulating(p *simulate.Progress, requests int64) (stop fun
 }
 
 func (b *barObserver) Reporting() {}
+
+func (b *barObserver) Note(line string) { fmt.Fprintln(b.w, line) }
 
 // lineObserver prints lines.
 type lineObserver struct {
@@ -145,6 +164,8 @@ func (l *lineObserver) Reporting() {
 		fmt.Fprintln(l.w, "computing the report")
 	}
 }
+
+func (l *lineObserver) Note(line string) { fmt.Fprintln(l.w, line) }
 
 // clock writes virtual milliseconds as hours, minutes and seconds.
 func clock(ms float64) string {

@@ -1,18 +1,16 @@
-// Package pipeline runs the stages of a prediction in order: ingest, lower, simulate,
-// report. It holds no rules of its own; every stage hands tables to the next one and to
-// the run directory.
+// Package pipeline runs the stages of a prediction: ingest, lower, simulate, report. Run
+// does all of them in one process, Ingest, Lower and Report one; between them lie folders
+// (docs/stages.md). It holds no rules of its own; every stage hands tables to the next one
+// and to its folder.
 package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"slices"
 	"time"
 
-	"github.com/dynosim/dynosim/ingest"
 	"github.com/dynosim/dynosim/internal/rundir"
 	"github.com/dynosim/dynosim/lower"
 	"github.com/dynosim/dynosim/metrics"
@@ -38,6 +36,10 @@ type Options struct {
 	Overwrite bool
 	// Optional lists the optional tables to keep. Per-request records keep those they need.
 	Optional []string
+	// From is a lowered folder to simulate; empty reads the source.
+	From string
+	// Cache is a folder of ingested and lowered folders to use and to fill; empty is none.
+	Cache string
 	// Observer may be nil.
 	Observer Observer
 }
@@ -50,20 +52,35 @@ func (e *DirectoryError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *DirectoryError) Unwrap() error { return e.Err }
 
-// Run executes the specification and leaves a complete run directory, or an error and no
-// manifest. A canceled context stops it and removes what is not complete.
-func Run(ctx context.Context, o Options) (*Result, error) {
-	if o.Observer == nil {
-		o.Observer = silent{}
-	}
-	dir, err := rundir.Create(o.Dir, rundir.Options{Overwrite: o.Overwrite, Known: metrics.FileNames()})
+// create prepares an output directory.
+func create(path string, overwrite bool) (*rundir.Dir, error) {
+	dir, err := rundir.Create(path, rundir.Options{Overwrite: overwrite, Known: metrics.FileNames()})
 	if err != nil {
 		return nil, &DirectoryError{err}
 	}
-	r := &runner{Options: o, dir: dir}
+	return dir, nil
+}
+
+// Run executes the specification and leaves a complete run directory, or an error and no
+// manifest. A canceled context stops it and removes what is not complete.
+//
+// An *InputError is a folder From that cannot be used with the specification.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	o.Observer = orSilent(o.Observer)
+	r := &runner{Options: o}
+	if o.From != "" {
+		// Before the output directory is touched: it might be this one.
+		if err := r.openFrom(); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if r.dir, err = create(o.Dir, o.Overwrite); err != nil {
+		return nil, err
+	}
 	result, err := r.run(ctx)
 	if err != nil {
-		dir.Abort()
+		r.dir.Abort()
 		return nil, err
 	}
 	return result, nil
@@ -74,12 +91,33 @@ type runner struct {
 	Options
 	dir      *rundir.Dir
 	recorder *metrics.Recorders
+	// front is nil until the stages before the simulation are done; the workload in it goes
+	// when the simulation has ended.
+	front *front
+}
+
+// openFrom opens the lowered folder.
+func (r *runner) openFrom() error {
+	f, err := openFolder(r.From, "ingest", "lower")
+	if err != nil {
+		return err
+	}
+	if err := otherPlace(r.From, r.Dir); err != nil {
+		return err
+	}
+	if err := sameSource(f.path, f.manifest, r.Spec); err != nil {
+		return err
+	}
+	if err := sameLoad(f.path, f.manifest, r.Spec); err != nil {
+		return err
+	}
+	r.front = &front{from: f, inputs: f.manifest.Inputs, ingest: f.manifest.Ingest, lower: f.manifest.Lower}
+	return nil
 }
 
 func (r *runner) run(ctx context.Context) (*Result, error) {
 	begin := time.Now()
-	inputs := digestInputs(r.Spec.Source.Paths)
-	tables, err := r.tables(ctx)
+	simulationMS, err := r.tables(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,46 +125,76 @@ func (r *runner) run(ctx context.Context) (*Result, error) {
 	debug.FreeOSMemory()
 	r.Observer.Reporting()
 	summary, err := queries.WriteReport(ctx, r.dir, queries.ReportOptions{
-		WallTimeMS: tables.wallMS, CapturePerRequest: r.Spec.CapturePerRequest,
-		Metadata: map[string]any{"program": "dynosim " + Version, "stack": string(r.Spec.Stack)},
+		WallTimeMS: simulationMS, CapturePerRequest: r.Spec.CapturePerRequest, Metadata: metadata(programName, string(r.Spec.Stack)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("computing the report: %w", err)
 	}
-	manifest := rundir.Manifest{Program: "dynosim " + Version, ConfigDigest: digestSpec(r.Spec), WallClock: rundir.WallClock{StartedAt: begin.UTC().Format(time.RFC3339), SimulationMS: tables.wallMS}}
-	if manifest.Inputs, err = inputs(); err != nil {
-		return nil, err
-	}
-	for _, stage := range []string{"ingest", "lower", "simulate", "report"} {
-		manifest.Stages = append(manifest.Stages, rundir.StageEntry{Name: stage, State: rundir.StateComplete})
-	}
+	manifest := r.front.manifest("ingest", "lower", "simulate", "report")
+	manifest.ConfigDigest = digestSpec(r.Spec)
+	manifest.WallClock = rundir.WallClock{StartedAt: begin.UTC().Format(time.RFC3339), SimulationMS: simulationMS}
 	if err := r.dir.WriteManifest(manifest); err != nil {
 		return nil, err
 	}
-	return &Result{Summary: summary, Dir: r.dir.Path(), SimulateMS: tables.wallMS, Wall: time.Since(begin)}, nil
+	return &Result{Summary: summary, Dir: r.dir.Path(), SimulateMS: simulationMS, Wall: time.Since(begin)}, nil
 }
 
-// simulated is what is known of a run whose tables are complete.
-type simulated struct{ wallMS float64 }
+const programName = "dynosim " + Version
 
-// tables runs the stages up to the simulation and completes the tables.
-func (r *runner) tables(ctx context.Context) (done simulated, err error) {
-	if r.recorder, err = metrics.Open(r.dir, r.selected()); err != nil {
-		return done, err
+// metadata is the object metadata of prediction.json.
+func metadata(program, stack string) map[string]any {
+	return map[string]any{"program": program, "stack": stack}
+}
+
+// tables runs the stages up to the simulation, completes the tables and returns the real milliseconds of
+// the simulation.
+func (r *runner) tables(ctx context.Context) (simulationMS float64, err error) {
+	if r.Cache != "" && r.front == nil {
+		if err := r.fromCache(ctx); err != nil {
+			return 0, err
+		}
+	}
+	names := r.selected()
+	var linked []string
+	if r.front != nil {
+		before := slices.Concat(ingestTables, lowerTables)
+		for _, name := range names {
+			if slices.Contains(before, name) {
+				linked = append(linked, name)
+			}
+		}
+		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(before, name) })
+	}
+	if r.recorder, err = metrics.Open(r.dir, names); err != nil {
+		return 0, err
 	}
 	defer func() {
 		if err != nil {
 			r.recorder.Abort()
 		}
 	}()
-	workload, err := r.lower(ctx)
-	if err != nil {
-		return done, err
+	if err = r.prepare(ctx); err != nil {
+		return 0, err
 	}
-	if done.wallMS, err = r.simulate(ctx, workload); err != nil {
-		return done, err
+	if simulationMS, err = r.simulate(ctx, r.front.workload); err != nil {
+		return 0, err
 	}
-	return done, r.recorder.Close()
+	r.front.workload = nil
+	if err = r.recorder.Close(); err != nil || len(linked) == 0 {
+		return simulationMS, err
+	}
+	return simulationMS, r.front.from.link(r.dir, linked)
+}
+
+// prepare makes or reads the workload.
+func (r *runner) prepare(ctx context.Context) (err error) {
+	switch {
+	case r.front == nil:
+		r.front, err = fuse(ctx, r.Spec, r.Observer, r.recorder)
+	case r.front.workload == nil:
+		r.front.workload, err = r.front.from.workload()
+	}
+	return err
 }
 
 // selected lists the tables to write.
@@ -139,43 +207,6 @@ func (r *runner) selected() []string {
 		}
 	}
 	return names
-}
-
-// lower reads the source and lowers it, writing the tables of both stages.
-func (r *runner) lower(ctx context.Context) (*lower.Workload, error) {
-	builder := lower.NewBuilder(r.Spec)
-	reader, err := ingest.Open(&r.Spec.Source, r.Spec.Engine.BlockTokens)
-	if err != nil {
-		return nil, err
-	}
-	defer reader.Close()
-	var batch schemas.RequestBatch
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		err := reader.Next(&batch)
-		if batch.N > 0 {
-			if err := r.recorder.WriteRequests(&batch); err != nil {
-				return nil, err
-			}
-			if err := builder.Add(&batch); err != nil {
-				return nil, err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		r.Observer.Reading(reader.Progress())
-	}
-	w, err := builder.Finish()
-	if err != nil {
-		return nil, err
-	}
-	return w, r.writeLowered(w)
 }
 
 // simulate runs the workload and returns the real milliseconds it took.

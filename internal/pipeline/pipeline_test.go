@@ -100,6 +100,7 @@ func (s *stopper) reach(stage string) {
 
 func (s *stopper) Reading(int64, int64) { s.reach("reading") }
 func (s *stopper) Reporting()           { s.reach("reporting") }
+func (s *stopper) Note(string)          {}
 func (s *stopper) Simulating(*simulate.Progress, int64) (stop func()) {
 	s.reach("simulating")
 	return func() {}
