@@ -1,5 +1,6 @@
 // Command repeattrace writes a mooncake trace several times end to end: the same rows, each
-// copy later by the length of the trace. Benchmarks of memory over trace length use it.
+// copy later by the length of the trace and, with -shift, with hash ids of its own.
+// Benchmarks of long traces use it.
 //
 //	go run ./internal/repeattrace -n 20 traces/conversation_trace.jsonl.zst > long.jsonl
 package main
@@ -13,6 +14,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -20,24 +22,27 @@ import (
 
 func main() {
 	n := flag.Int("n", 20, "number of copies")
+	shift := flag.Bool("shift", false, "give every copy hash ids of its own")
 	flag.Parse()
 	log.SetFlags(0)
 	if flag.NArg() != 1 {
-		log.Fatal("usage: repeattrace [-n COPIES] TRACE")
+		log.Fatal("usage: repeattrace [-n COPIES] [-shift] TRACE")
 	}
 	rows, err := read(flag.Arg(0))
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := write(os.Stdout, rows, *n); err != nil {
+	if err := write(os.Stdout, rows, *n, *shift); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// row is a line split around the value of its timestamp.
+// row is a line split around the value of its timestamp and around its hash ids, which come
+// later in the line.
 type row struct {
-	before, after []byte
-	timestamp     int64
+	before, between, after []byte
+	timestamp              int64
+	ids                    []uint64
 }
 
 func read(path string) ([]row, error) {
@@ -60,7 +65,10 @@ func read(path string) ([]row, error) {
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
 		line := bytes.Clone(lines.Bytes())
-		var head struct{ Timestamp json.Number }
+		var head struct {
+			Timestamp json.Number
+			HashIDs   []uint64 `json:"hash_ids"`
+		}
 		if err := json.Unmarshal(line, &head); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", path, len(rows)+1, err)
 		}
@@ -70,20 +78,45 @@ func read(path string) ([]row, error) {
 		}
 		key := bytes.Index(line, []byte(`"timestamp"`)) + len(`"timestamp"`)
 		value := key + bytes.Index(line[key:], []byte(head.Timestamp))
-		rows = append(rows, row{line[:value], line[value+len(head.Timestamp):], at})
+		end := value + len(head.Timestamp)
+		open := end + bytes.IndexByte(line[end:], '[')
+		shut := open + bytes.IndexByte(line[open:], ']')
+		if open < end || shut < open {
+			return nil, fmt.Errorf("%s:%d: no list of hash ids behind the timestamp", path, len(rows)+1)
+		}
+		rows = append(rows, row{line[:value], line[end : open+1], line[shut:], at, head.HashIDs})
 	}
 	return rows, lines.Err()
 }
 
-func write(to io.Writer, rows []row, copies int) error {
+func write(to io.Writer, rows []row, copies int, shift bool) error {
 	out := bufio.NewWriterSize(to, 1<<20)
-	span := int64(0)
+	span, ids := int64(0), uint64(0)
 	for _, r := range rows {
 		span = max(span, r.timestamp+1000)
+		for _, id := range r.ids {
+			ids = max(ids, id+1)
+		}
 	}
-	for c := range int64(copies) {
+	if !shift {
+		ids = 0
+	}
+	var line []byte
+	for c := range copies {
 		for _, r := range rows {
-			fmt.Fprintf(out, "%s%d%s\n", r.before, r.timestamp+c*span, r.after)
+			line = append(line[:0], r.before...)
+			line = strconv.AppendInt(line, r.timestamp+int64(c)*span, 10)
+			line = append(line, r.between...)
+			for i, id := range r.ids {
+				if i > 0 {
+					line = append(line, ", "...)
+				}
+				line = strconv.AppendUint(line, id+uint64(c)*ids, 10)
+			}
+			line = append(line, r.after...)
+			if _, err := out.Write(append(line, '\n')); err != nil {
+				return err
+			}
 		}
 	}
 	return out.Flush()
