@@ -39,7 +39,6 @@ func (p *Prediction) missing(t *Traffic) features {
 	var f features
 	e := &p.Engine
 	f.need(e.Mode == ModeDisaggregated, "engine.mode: disaggregated")
-	f.need(e.Backend == BackendSGLang, fmt.Sprintf("engine.backend: %s", e.Backend))
 	f.need(e.ContextTokens == 0, "engine.context_length: max (give a number of tokens)")
 	for _, w := range e.roles() {
 		f.need(w.Timing.Type == typeDefault, w.path+".timing.type: default (use polynomial or fixed)")
@@ -112,5 +111,13 @@ func (e *Engine) spec(w *WorkerRole) EngineSpec {
 		TensorParallel:          w.Parallelism.Tensor,
 		PipelineParallel:        w.Parallelism.Pipeline,
 		StartupMS:               w.StartupSeconds * 1000,
+		SGLang:                  defaultSGLang(),
 	}
+}
+
+// defaultSGLang is the settings of sglang, for which the document has no words (spec 04 section 2).
+func defaultSGLang() SGLangSpec {
+	var e EngineConfig
+	e.fields().Reset()
+	return e.sglang()
 }
