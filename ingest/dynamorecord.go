@@ -11,6 +11,20 @@ import (
 
 const dynamoSchema = "dynamo.request.trace.v1"
 
+// Members of a record, or of the line around it.
+const (
+	recordEvent = iota
+	recordType
+	recordSchema
+	recordTime
+	recordRequest
+	recordContext
+	recordTool
+	recordMembers
+)
+
+var recordNames = [recordMembers]string{"event", "event_type", "schema", "event_time_unix_ms", "request", "agent_context", "tool"}
+
 // errAgentic refuses what another part of the format's rules is about.
 var errAgentic = errors.New("agentic dynamo traces (rows with agent_context) are not supported yet")
 
@@ -77,11 +91,11 @@ func (p *dynamoParser) validate(line []byte) error {
 }
 
 // fields finds the members of an object: got[i] is the last value of names[i], nil when it is absent or
-// null.
-func (p *dynamoParser) fields(what string, object []byte, names []string, got []jsontext.Value) error {
+// null. present has those that are there, null or not.
+func (p *dynamoParser) fields(what string, object []byte, names []string, got []jsontext.Value) (present members, err error) {
 	clear(got)
 	p.json.reset(object)
-	return p.json.object(what, func(name []byte) error {
+	err = p.json.object(what, func(name []byte) error {
 		for i := range names {
 			if string(name) != names[i] {
 				continue
@@ -90,6 +104,7 @@ func (p *dynamoParser) fields(what string, object []byte, names []string, got []
 			if err != nil {
 				return err
 			}
+			present |= 1 << i
 			// The decoder's text is valid for a moment only, the line stays.
 			end := int(p.json.dec.InputOffset())
 			if got[i] = object[end-len(raw) : end]; raw.Kind() == 'n' {
@@ -99,6 +114,7 @@ func (p *dynamoParser) fields(what string, object []byte, names []string, got []
 		}
 		return p.json.skip()
 	})
+	return present, err
 }
 
 // str reads a string member that must be there, and is not blank.
@@ -124,34 +140,22 @@ func (p *dynamoParser) parse(line []byte) (request bool, err error) {
 	if bytes.TrimLeft(line, " \t\r\n")[0] != '{' {
 		return false, nil
 	}
-	var outer [2]jsontext.Value
-	record := line
-	// An event that is null counts as given.
-	wrapped := false
-	p.json.reset(line)
-	if err := p.json.object("a line", func(name []byte) error {
-		wrapped = wrapped || string(name) == "event"
-		return p.json.skip()
-	}); err != nil {
+	var outer, got [recordMembers]jsontext.Value
+	wrapped, err := p.fields("a line", line, recordNames[:], outer[:])
+	if err != nil {
 		return false, err
 	}
-	if err := p.fields("a line", line, []string{"event", "event_type"}, outer[:]); err != nil {
-		return false, err
-	}
-	if wrapped {
-		record = outer[0]
-	}
-	var got [6]jsontext.Value
-	names := []string{"schema", "event_type", "event_time_unix_ms", "request", "agent_context", "tool"}
-	object := len(record) > 0 && jsontext.Value(record).Kind() == '{'
-	if object {
-		if err := p.fields("event", record, names, got[:]); err != nil {
-			return false, err
+	got = outer
+	if event := outer[recordEvent]; wrapped.has(recordEvent) {
+		if got = [recordMembers]jsontext.Value{}; event.Kind() == '{' {
+			if _, err := p.fields("event", event, recordNames[:], got[:]); err != nil {
+				return false, err
+			}
 		}
 	}
-	kind := got[1]
+	kind := got[recordType]
 	if kind.Kind() != '"' {
-		kind = outer[1]
+		kind = outer[recordType]
 	}
 	switch string(kind) {
 	case `"request_payload"`, `"tool_start"`:
@@ -160,10 +164,10 @@ func (p *dynamoParser) parse(line []byte) (request bool, err error) {
 	default:
 		return false, fmt.Errorf("event_type must be request_end, tool_end, tool_error, tool_start or request_payload, got %s", given(kind))
 	}
-	if !object {
-		return false, fmt.Errorf("event must be an object, got %s", given(record))
+	if event := outer[recordEvent]; wrapped.has(recordEvent) && event.Kind() != '{' {
+		return false, fmt.Errorf("event must be an object, got %s", given(event))
 	}
-	return p.record(got[:])
+	return p.record(&got)
 }
 
 // given is the text of a value for a message.
@@ -175,8 +179,9 @@ func given(raw jsontext.Value) string {
 }
 
 // record checks a record of a kind that matters.
-func (p *dynamoParser) record(got []jsontext.Value) (request bool, err error) {
-	schema, eventType, eventTime, body, context, tool := got[0], got[1], got[2], got[3], got[4], got[5]
+func (p *dynamoParser) record(got *[recordMembers]jsontext.Value) (request bool, err error) {
+	schema, eventType, eventTime := got[recordSchema], got[recordType], got[recordTime]
+	body, context, tool := got[recordRequest], got[recordContext], got[recordTool]
 	switch {
 	case string(schema) != `"`+dynamoSchema+`"`:
 		return false, fmt.Errorf("schema must be %s, got %s", dynamoSchema, given(schema))
@@ -223,7 +228,7 @@ func (p *dynamoParser) checkID() error {
 // context checks an agent context.
 func (p *dynamoParser) context(raw jsontext.Value, used bool) error {
 	var got [2]jsontext.Value
-	if err := p.fields("agent_context", raw, []string{"session_id", "parent_session_id"}, got[:]); err != nil {
+	if _, err := p.fields("agent_context", raw, []string{"session_id", "parent_session_id"}, got[:]); err != nil {
 		return err
 	}
 	if got[1] != nil {
@@ -239,7 +244,7 @@ func (p *dynamoParser) context(raw jsontext.Value, used bool) error {
 func (p *dynamoParser) tool(raw jsontext.Value, eventTime uint64, used bool) error {
 	var got [5]jsontext.Value
 	names := []string{"tool_call_id", "tool_class", "started_at_unix_ms", "ended_at_unix_ms", "duration_ms"}
-	if err := p.fields("tool", raw, names, got[:]); err != nil {
+	if _, err := p.fields("tool", raw, names, got[:]); err != nil {
 		return err
 	}
 	for i, name := range names[:2] {
@@ -277,7 +282,7 @@ func (p *dynamoParser) tool(raw jsontext.Value, eventTime uint64, used bool) err
 func (p *dynamoParser) request(raw jsontext.Value, eventTime uint64) error {
 	var got [6]jsontext.Value
 	names := []string{"request_id", "model", "replay", "request_received_ms", "total_time_ms", "output_tokens"}
-	if err := p.fields("request", raw, names, got[:]); err != nil {
+	if _, err := p.fields("request", raw, names, got[:]); err != nil {
 		return err
 	}
 	id, err := p.str(names[0], got[0], true)
@@ -338,7 +343,7 @@ func (p *dynamoParser) replay(raw jsontext.Value) error {
 		}); err != nil {
 			return err
 		}
-	} else if err := p.fields("replay", raw, names, got[:]); err != nil {
+	} else if _, err := p.fields("replay", raw, names, got[:]); err != nil {
 		return err
 	}
 	for i := range names {

@@ -84,7 +84,7 @@ func parquetSchema(t *schemas.Table) (*schema.GroupNode, error) {
 			rep = parquet.Repetitions.Optional
 		}
 		var logical schema.LogicalType = schema.NoLogicalType{}
-		physical := parquet.Types.Undefined
+		var physical parquet.Type
 		switch c.Type.ID() {
 		case arrow.INT32:
 			physical = parquet.Types.Int32

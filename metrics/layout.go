@@ -80,7 +80,11 @@ func (g *groups[T]) flush() {
 	}
 	w := g.w
 	w.guard(func() {
-		group := w.pw.AppendRowGroup()
+		group, err := w.pw.AppendRowGroupChecked()
+		if err != nil {
+			w.fail(err)
+			return
+		}
 		for _, col := range g.layout.columns {
 			cw, err := group.NextColumn()
 			if err != nil {

@@ -44,8 +44,6 @@ type tableReader struct {
 	err   error
 
 	levels []int16
-	f64s   []float64
-	i32s   []int32
 	strs   []parquet.ByteArray
 }
 

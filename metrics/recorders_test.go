@@ -128,7 +128,6 @@ func TestAbortRemovesTheFiles(t *testing.T) {
 
 // fullDisk is a file system on which left more bytes fit.
 type fullDisk struct {
-	real rundir.FS
 	left *int64
 }
 
@@ -140,6 +139,7 @@ type fullFile struct {
 func (d fullDisk) MkdirAll(path string) error                 { return os.MkdirAll(path, 0o777) }
 func (d fullDisk) ReadDir(path string) ([]os.DirEntry, error) { return os.ReadDir(path) }
 func (d fullDisk) Rename(from, to string) error               { return os.Rename(from, to) }
+func (d fullDisk) Link(from, to string) error                 { return os.Link(from, to) }
 func (d fullDisk) Remove(path string) error                   { return os.Remove(path) }
 func (d fullDisk) SyncDir(string) error                       { return nil }
 func (d fullDisk) Create(path string) (rundir.WriteFile, error) {

@@ -103,7 +103,12 @@ func (w *tableWriter) write(n int, columns func(lo, hi int)) error {
 	for lo := 0; lo < n && w.err == nil; {
 		w.guard(func() {
 			if w.group == nil {
-				w.group = w.pw.AppendBufferedRowGroup()
+				group, err := w.pw.AppendBufferedRowGroupChecked()
+				if err != nil {
+					w.fail(err)
+					return
+				}
+				w.group = group
 			}
 			hi := min(n, lo+rowGroupRows-w.rowsInGroup)
 			w.col, w.open = 0, w.next

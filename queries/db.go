@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/duckdb/duckdb-go/v2"
 
@@ -31,19 +30,12 @@ type Options struct {
 	TempDir string
 }
 
-// maxMemoryMB is the largest limit that the database tries before it takes what the
-// machine has.
-const maxMemoryMB = 4096
-
 // database is one in-memory DuckDB with one connection.
 type database struct {
 	connector *duckdb.Connector
 	db        *sql.DB
 	conn      *sql.Conn
 	spill     string
-
-	mu       sync.Mutex
-	memoryMB int // 0 is DuckDB's own limit
 }
 
 // open starts an empty database.
@@ -53,19 +45,20 @@ func open(ctx context.Context, o Options) (*database, error) {
 	}
 	// DuckDB makes the folder when it spills for the first time.
 	spill := filepath.Join(o.TempDir, fmt.Sprintf("dynosim-duckdb-%d-%p", os.Getpid(), new(int)))
-	connector, err := duckdb.NewConnector("", func(exec driver.ExecerContext) error {
-		settings := fmt.Sprintf("SET threads = %d; SET temp_directory = %s; SET preserve_insertion_order = true;", max(o.Threads, 1), quote(spill))
-		if o.MemoryMB > 0 {
-			settings += fmt.Sprintf(" SET memory_limit = '%dMB';", o.MemoryMB)
-		}
-		_, err := exec.ExecContext(context.Background(), settings, nil)
-		return err
-	})
+	connector, err := duckdb.NewConnector("", nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the query engine: %w", oneLine(err))
 	}
-	d := &database{connector: connector, db: sql.OpenDB(connector), spill: spill, memoryMB: o.MemoryMB}
-	if d.conn, err = d.db.Conn(ctx); err != nil {
+	d := &database{connector: connector, db: sql.OpenDB(connector), spill: spill}
+	if d.conn, err = d.db.Conn(ctx); err == nil {
+		// These hold for all connections.
+		settings := fmt.Sprintf("SET threads = %d; SET temp_directory = %s;", max(o.Threads, 1), quote(spill))
+		if o.MemoryMB > 0 {
+			settings += fmt.Sprintf(" SET memory_limit = '%dMB';", o.MemoryMB)
+		}
+		_, err = d.conn.ExecContext(ctx, settings)
+	}
+	if err != nil {
 		d.close()
 		return nil, fmt.Errorf("cannot start the query engine: %w", oneLine(err))
 	}
@@ -82,59 +75,17 @@ func (d *database) close() error {
 	return errors.Join(errs...)
 }
 
-// exec runs statements without results. They must be repeatable: when the memory limit is
-// in the way, it is raised and they run again.
+// exec runs statements without results.
 func (d *database) exec(ctx context.Context, statements string) error {
-	return d.execOn(ctx, d.conn, statements)
-}
-
-// execOn does the same on another connection.
-func (d *database) execOn(ctx context.Context, conn *sql.Conn, statements string) error {
-	return d.withMemory(ctx, func() error {
-		_, err := conn.ExecContext(ctx, statements)
-		return err
-	})
-}
-
-// withMemory runs f again with four times the memory as long as it fails for want of it.
-func (d *database) withMemory(ctx context.Context, f func() error) error {
-	for {
-		d.mu.Lock()
-		had := d.memoryMB
-		d.mu.Unlock()
-		err := f()
-		var known *duckdb.Error
-		if err == nil || had == 0 || !errors.As(err, &known) || known.Type != duckdb.ErrorTypeOutOfMemory {
-			return err
-		}
-		d.mu.Lock()
-		// Another connection may have raised it meanwhile.
-		if d.memoryMB == had {
-			if d.memoryMB *= 4; d.memoryMB > maxMemoryMB {
-				d.memoryMB = 0
-			}
-			limit := "RESET memory_limit"
-			if d.memoryMB > 0 {
-				limit = fmt.Sprintf("SET memory_limit = '%dMB'", d.memoryMB)
-			}
-			_, rerr := d.db.ExecContext(ctx, limit)
-			if rerr != nil {
-				d.memoryMB = 0
-			}
-		}
-		d.mu.Unlock()
-	}
+	_, err := d.conn.ExecContext(ctx, statements)
+	return err
 }
 
 // rows runs query and hands every row to each, as the driver gives it: no conversion. The
 // slice is reused. columns is called once before the first row.
 func (d *database) rows(ctx context.Context, query string, columns func(names []string, types []string) error, each func(values []driver.Value) error) error {
 	return d.conn.Raw(func(c any) error {
-		var rows driver.Rows
-		err := d.withMemory(ctx, func() (err error) {
-			rows, err = c.(driver.QueryerContext).QueryContext(ctx, query, nil)
-			return err
-		})
+		rows, err := c.(driver.QueryerContext).QueryContext(ctx, query, nil)
 		if err != nil {
 			return err
 		}
@@ -211,5 +162,20 @@ func oneLine(err error) error {
 	for _, kind := range []string{"Catalog Error: ", "Binder Error: ", "Parser Error: ", "Conversion Error: ", "IO Error: ", "Invalid Input Error: ", "Out of Memory Error: ", "INTERNAL Error: ", "Invalid Error: "} {
 		text = strings.TrimPrefix(text, kind)
 	}
-	return errors.New(strings.TrimSpace(text))
+	return &lineError{strings.TrimSpace(text), err}
+}
+
+// lineError is an error of DuckDB cut to a line.
+type lineError struct {
+	text string
+	err  error
+}
+
+func (e *lineError) Error() string { return e.text }
+func (e *lineError) Unwrap() error { return e.err }
+
+// outOfMemory tells whether the memory limit was in the way.
+func outOfMemory(err error) bool {
+	var known *duckdb.Error
+	return errors.As(err, &known) && known.Type == duckdb.ErrorTypeOutOfMemory
 }

@@ -85,7 +85,8 @@ func TestEngine(t *testing.T) {
 			}
 			got.Write(out.Bytes())
 			if err != nil {
-				got.WriteString("error: " + err.Error() + "\n")
+				// The list of tables is not what this test is about.
+				got.WriteString("error: " + strings.ReplaceAll(err.Error(), strings.Join(e.Tables(), ", "), "TABLES") + "\n")
 			}
 		}
 	}

@@ -54,6 +54,9 @@ func (ref *reference) rebuild() *population {
 	p.run.DecodeWorkerSeconds = number(ref.Summary["decode_worker_seconds"])
 	p.run.PrefillGPUsPerWorker = int64(number(ref.Summary["prefill_gpus_per_worker"]))
 	p.run.DecodeGPUsPerWorker = int64(number(ref.Summary["decode_gpus_per_worker"]))
+	if ref.Summary["power_coverage"] != nil {
+		p.run.Stack = "engine" // only that stack reports it
+	}
 	grow(&p.passes)
 	p.passes.PrefillTokens[0] = int64(number(ref.Summary["committed_prefill_tokens"]))
 	for _, r := range ref.PerRequest {

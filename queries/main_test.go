@@ -28,6 +28,7 @@ func (unsynced) Sync() error { return nil }
 func (unsyncedFS) MkdirAll(path string) error                 { return os.MkdirAll(path, 0o777) }
 func (unsyncedFS) ReadDir(path string) ([]os.DirEntry, error) { return os.ReadDir(path) }
 func (unsyncedFS) Rename(from, to string) error               { return os.Rename(from, to) }
+func (unsyncedFS) Link(from, to string) error                 { return os.Link(from, to) }
 func (unsyncedFS) Remove(path string) error                   { return os.Remove(path) }
 func (unsyncedFS) SyncDir(string) error                       { return nil }
 func (unsyncedFS) Create(path string) (rundir.WriteFile, error) {

@@ -31,9 +31,25 @@ type ReportOptions struct {
 // WriteReport computes the report of the run whose tables are complete in dir and writes
 // prediction.json, {summary, planner, per_request, coverage, metadata} of spec 07 section
 // 7, and with CapturePerRequest requests.jsonl. The manifest is left to the caller.
+//
+// When the memory limit of the database is too small for a run, the report is computed
+// again with more.
 func WriteReport(ctx context.Context, dir *rundir.Dir, o ReportOptions) (*Summary, error) {
 	// The database takes its memory outside of Go's heap, in place of what the simulation held.
 	debug.FreeOSMemory()
+	if o.DB.MemoryMB == 0 {
+		o.DB.MemoryMB = reportMemoryMB
+	}
+	for {
+		summary, err := writeReport(ctx, dir, o)
+		if !outOfMemory(err) || o.DB.MemoryMB > maxReportMemoryMB {
+			return summary, err
+		}
+		o.DB.MemoryMB *= 4
+	}
+}
+
+func writeReport(ctx context.Context, dir *rundir.Dir, o ReportOptions) (*Summary, error) {
 	r, err := OpenReport(ctx, dir.Path(), o.DB)
 	if err != nil {
 		return nil, err

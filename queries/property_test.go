@@ -230,7 +230,7 @@ func TestReportIsTheSameEveryTime(t *testing.T) {
 // TestReportFindsTheMemoryItNeeds starts with far too little.
 func TestReportFindsTheMemoryItNeeds(t *testing.T) {
 	dir := fakeRun(t, fakerun.Shape{Requests: 20_000, Passes: 1_000, Gaps: 100_000, Workers: 4})
-	for _, mb := range []int{2, 8} {
+	for _, mb := range []int{1, 2, 8} {
 		o := queries.ReportOptions{WallTimeMS: 1, CapturePerRequest: true, DB: queries.Options{MemoryMB: mb, TempDir: t.TempDir()}}
 		s, err := queries.WriteReport(t.Context(), dir, o)
 		if err != nil {

@@ -9,7 +9,6 @@ var (
 	tUint64  = arrow.PrimitiveTypes.Uint64
 	tFloat64 = arrow.PrimitiveTypes.Float64
 	tString  = arrow.BinaryTypes.String
-	tBool    = arrow.FixedWidthTypes.Boolean
 )
 
 // Requests is what the source says: one row a source request.

@@ -133,7 +133,7 @@ func drawSpec(t *rapid.T) *schemas.RunSpec {
 		SpeedupRatio:   1, DecodeSpeedupRatio: 1, DataParallelRanks: rapid.Int64Range(1, 3).Draw(t, "ranks"),
 		PrefillScheduleInterval: rapid.Int64Range(1, 3).Draw(t, "interval"),
 		Timing: rapid.SampledFrom([]schemas.TimingSpec{
-			{Kind: schemas.TimingFixed, PrefillMS: 10, DecodeMS: 1}, {Kind: schemas.TimingFixed, PrefillMS: 0, DecodeMS: 2},
+			{Kind: schemas.TimingFixed, PrefillMS: 10, DecodeMS: 1}, {Kind: schemas.TimingFixed, PrefillMS: 0, DecodeMS: 2}, {Kind: schemas.TimingFixed, PrefillMS: 3.3},
 			{Kind: schemas.TimingFixed}, {Kind: schemas.TimingPolynomial},
 		}).Draw(t, "timing"),
 	}

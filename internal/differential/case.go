@@ -20,6 +20,8 @@ type Case struct {
 	// Kind is trace or synthetic; Args holds the arguments of the call, the engine's apart.
 	Kind         string
 	Args, Engine map[string]any
+	// Ranks is the number of attention data-parallel ranks of a worker; 0 is one.
+	Ranks int
 	// Rows are the lines of the trace.
 	Rows []map[string]any
 }
@@ -32,7 +34,11 @@ func Draw(seed uint64, index int) *Case {
 // Call is the call form of the case.
 func (c *Case) Call() map[string]any {
 	args := maps.Clone(c.Args)
-	args["extra_engine_args"] = map[string]any{"engine": c.Engine}
+	launch := map[string]any{"engine": c.Engine}
+	if c.Ranks > 1 {
+		launch["dp_size"] = c.Ranks
+	}
+	args["extra_engine_args"] = launch
 	args["capture_per_request"] = true
 	call := map[string]any{"kind": c.Kind, "args": args}
 	if c.Kind == "trace" {

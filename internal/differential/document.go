@@ -22,7 +22,7 @@ func (c *Case) Document() (document map[string]any, ok bool) {
 		traffic["stop"] = stop
 	}
 	engine := map[string]any{
-		"mode": "aggregated", "backend": "vllm", "model": "any/model", "hardware": "any-hardware",
+		"mode": "aggregated", "backend": orElse(c.Engine["backend"], "vllm"), "model": "any/model", "hardware": "any-hardware",
 		// The call has no limit by default, the document none that is unlimited.
 		"context_length": orElse(c.Engine["max_model_len"], math.MaxInt32),
 		"workers":        map[string]any{"aggregated": worker},
@@ -113,13 +113,15 @@ func (c *Case) stop() map[string]any {
 
 func (c *Case) worker() (map[string]any, bool) {
 	e := c.Engine
-	for _, key := range []string{"preemption_mode", "enable_chunked_prefill", "speedup_ratio", "decode_speedup_ratio"} {
+	for _, key := range []string{"preemption_mode", "enable_chunked_prefill", "speedup_ratio", "decode_speedup_ratio", "aic_nextn"} {
 		if _, set := e[key]; set {
 			return nil, false
 		}
 	}
 	scheduler := map[string]any{}
-	for ours, theirs := range map[string]string{"max_batched_tokens": "max_num_batched_tokens", "max_sequences": "max_num_seqs"} {
+	for ours, theirs := range map[string]string{
+		"max_batched_tokens": "max_num_batched_tokens", "max_sequences": "max_num_seqs", "prefill_schedule_interval": "prefill_schedule_interval",
+	} {
 		v, set := e[theirs]
 		if set && v == nil {
 			return nil, false // unlimited
@@ -132,7 +134,7 @@ func (c *Case) worker() (map[string]any, bool) {
 		return nil, false
 	}
 	return map[string]any{
-		"parallelism": map[string]any{"replicas": orElse(c.Args["num_workers"], 1)},
+		"parallelism": map[string]any{"replicas": orElse(c.Args["num_workers"], 1), "attention_data": max(c.Ranks, 1)},
 		"scheduler":   scheduler,
 		"kv_cache": map[string]any{
 			"block_size": orElse(e["block_size"], 64), "prefix_caching": orElse(e["enable_prefix_caching"], true),

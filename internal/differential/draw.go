@@ -72,6 +72,12 @@ func draw(r *random) *Case {
 	if r.chance(0.6) {
 		c.Args["num_workers"] = r.between(1, 4)
 	}
+	if r.chance(0.3) {
+		c.Ranks = r.between(1, 4)
+		if c.Engine["backend"] == "vllm" && r.chance(0.5) {
+			c.Engine["prefill_schedule_interval"] = r.between(1, 4)
+		}
+	}
 	if r.chance(0.1) {
 		c.Args["router_mode"] = "round_robin"
 	}
@@ -91,7 +97,7 @@ func draw(r *random) *Case {
 
 func (r *random) engine() map[string]any {
 	block := pick(r, 2, 2, 3, 4, 4, 5, 7, 8, 16, 64)
-	e := map[string]any{"backend": "vllm", "block_size": block}
+	e := map[string]any{"backend": pick(r, "vllm", "vllm", "vllm", "trtllm"), "block_size": block}
 	switch r.IntN(4) {
 	case 0: // hardly room for one request
 		e["num_gpu_blocks"] = r.between(2, 6) + 40/block
@@ -127,6 +133,9 @@ func (r *random) engine() map[string]any {
 	if r.chance(0.15) {
 		e["decode_speedup_ratio"] = pick(r, 0, 0.7, 1, 1.7)
 	}
+	if r.chance(0.15) {
+		r.speculation(e)
+	}
 	if r.chance(0.7) {
 		fixed := func(prefill, decode float64) map[string]any {
 			return map[string]any{"type": "fixed", "prefill_ms": prefill, "decode_ms": decode}
@@ -137,6 +146,21 @@ func (r *random) engine() map[string]any {
 		e["timing_model"] = map[string]any{"type": "polynomial"}
 	}
 	return e
+}
+
+// speculation draws speculative decoding on a pool with room for everything: the reference
+// never ends when a request cannot have its longest burst (spec 03 section 5.7).
+func (r *random) speculation(e map[string]any) {
+	n := r.between(1, 5)
+	e["aic_nextn"] = n
+	e["num_gpu_blocks"] = pick(r, 300, 1000, 16384)
+	delete(e, "decode_speedup_ratio")
+	if r.chance(0.7) {
+		e["aic_nextn_accept_rates"] = pick(r, "1,1", "0.5", "0,1", "0.9,0.7,0.5,0.3", "", "0.99,0.99,0.99,0.99,0.99,0.1")
+	}
+	if r.chance(0.7) {
+		e["aic_mtp_seed"] = pick(r, 0, 7, r.Uint64())
+	}
 }
 
 func (r *random) synthetic(c *Case) {

@@ -16,6 +16,8 @@ type FS interface {
 	Create(path string) (WriteFile, error)
 	// Rename moves a file within one directory, replacing what was there.
 	Rename(from, to string) error
+	// Link gives the file from a second name to, which must not exist.
+	Link(from, to string) error
 	// Remove deletes a file or an empty directory.
 	Remove(path string) error
 	// SyncDir makes the entries of path durable.
@@ -35,6 +37,7 @@ type osFS struct{}
 func (osFS) MkdirAll(path string) error                 { return os.MkdirAll(path, 0o777) }
 func (osFS) ReadDir(path string) ([]os.DirEntry, error) { return os.ReadDir(path) }
 func (osFS) Rename(from, to string) error               { return os.Rename(from, to) }
+func (osFS) Link(from, to string) error                 { return os.Link(from, to) }
 func (osFS) Remove(path string) error                   { return os.Remove(path) }
 
 func (osFS) Create(path string) (WriteFile, error) {

@@ -30,6 +30,9 @@ type Manifest struct {
 	Inputs []InputEntry `json:"inputs"`
 	// Stages tells which stages ended well, in their order.
 	Stages []StageEntry `json:"stages"`
+	// Ingest and Lower say what the tables of these stages do not; nil when they are not here.
+	Ingest *IngestStage `json:"ingest,omitempty"`
+	Lower  *LowerStage  `json:"lower,omitempty"`
 	// Tables and Files are filled in by Dir.WriteManifest, sorted by name.
 	Tables []TableEntry `json:"tables"`
 	Files  []string     `json:"files"`
@@ -42,6 +45,54 @@ type InputEntry struct {
 	Path   string `json:"path"`
 	Bytes  int64  `json:"bytes"`
 	Digest string `json:"digest"`
+	// Lines is the number of lines of a file that was read as a part of one source; 0 for others.
+	Lines int64 `json:"lines,omitempty"`
+}
+
+// IngestStage describes the tables of the stage ingest.
+type IngestStage struct {
+	// Digest identifies the content of the tables: equal inputs and settings have equal digests.
+	Digest   string         `json:"digest"`
+	Settings SourceSettings `json:"settings"`
+	// BlockTokens is the number of tokens a block id stands for, 0 without blocks.
+	BlockTokens int64 `json:"block_tokens"`
+}
+
+// SourceSettings are the settings on which the tables of ingest depend; what has no effect is zero.
+type SourceSettings struct {
+	Kind   string `json:"kind"`
+	Format string `json:"format,omitempty"`
+	// BlockTokens is the block size that was asked for; 0 takes it from the file.
+	BlockTokens       int64   `json:"block_tokens,omitempty"`
+	InputTokens       int64   `json:"input_tokens,omitempty"`
+	OutputTokens      int64   `json:"output_tokens,omitempty"`
+	Count             int64   `json:"count,omitempty"`
+	Turns             int64   `json:"turns,omitempty"`
+	InterTurnDelayMS  float64 `json:"inter_turn_delay_ms,omitempty"`
+	SharedPrefixRatio float64 `json:"shared_prefix_ratio,omitempty"`
+	PrefixGroups      int64   `json:"prefix_groups,omitempty"`
+	EngineBlockTokens int64   `json:"engine_block_tokens,omitempty"`
+}
+
+// LowerStage describes the tables of the stage lower.
+type LowerStage struct {
+	// Digest identifies the content of the tables: it covers the digest of ingest.
+	Digest   string       `json:"digest"`
+	Settings LoadSettings `json:"settings"`
+	// BlockTokens is the number of tokens a row of chains stands for, 0 without chains.
+	BlockTokens int64 `json:"block_tokens"`
+	// Delta says that the nodes describe only the new input of their turn.
+	Delta bool `json:"delta"`
+}
+
+// LoadSettings are the settings on which the tables of lower depend; what has no effect is zero.
+type LoadSettings struct {
+	Kind          string  `json:"kind"`
+	Concurrency   int64   `json:"concurrency,omitempty"`
+	IntervalMS    float64 `json:"interval_ms,omitempty"`
+	RatePerSecond float64 `json:"rate_per_second,omitempty"`
+	Seed          uint64  `json:"seed,omitempty"`
+	Speedup       float64 `json:"speedup,omitempty"`
 }
 
 // StageEntry is one stage: ingest, lower, simulate or report.

@@ -8,7 +8,9 @@ package rundir
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,16 +48,18 @@ type Dir struct {
 	aborted bool
 	retired bool // the files of an older run are gone
 	temps   map[string]*File
-	serial  int
-	tables  []TableEntry
-	names   []string // other published files
+	// token keeps the temporary names of two processes apart.
+	token  uint32
+	serial int
+	tables []TableEntry
+	names  []string // other published files
 }
 
 // Create prepares path for a run: makes it when it is missing, and refuses it when it
 // holds anything and Overwrite is off. An existing run stays untouched until the first
 // new file is complete.
 func Create(path string, o Options) (*Dir, error) {
-	d := &Dir{path: path, fs: o.FS, temps: map[string]*File{}}
+	d := &Dir{path: path, fs: o.FS, temps: map[string]*File{}, token: rand.Uint32()}
 	if d.fs == nil {
 		d.fs = osFS{}
 	}
@@ -71,19 +75,35 @@ func Create(path string, o Options) (*Dir, error) {
 	case err != nil:
 		return nil, fmt.Errorf("cannot use output directory %s: %w", path, cause(err))
 	}
-	if len(entries) > 0 && !o.Overwrite {
+	// Left over from a run that was killed: never part of anything.
+	leftover := func(e os.DirEntry) bool { return d.isLeftover(e.Name()) }
+	if !o.Overwrite && !all(entries, leftover) {
 		return nil, fmt.Errorf("output directory %s is not empty (it holds %s); pass --overwrite to replace the files of an earlier run, or name another directory with --output-dir",
 			path, sample(entries))
 	}
-	// Left over from a run that was killed: never part of anything.
 	for _, e := range entries {
-		if d.isLeftover(e.Name()) {
+		if leftover(e) {
 			if err := d.fs.Remove(filepath.Join(path, e.Name())); err != nil {
 				return nil, fmt.Errorf("cannot remove leftover file %s: %w", filepath.Join(path, e.Name()), cause(err))
 			}
 		}
 	}
 	return d, nil
+}
+
+func all(entries []os.DirEntry, is func(os.DirEntry) bool) bool {
+	return !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !is(e) })
+}
+
+// Reopen opens the complete directory path to replace some of its files; its tables stay. The
+// caller writes the manifest anew at the end.
+func Reopen(path string, known []string) (*Dir, *Manifest, error) {
+	m, err := ReadManifest(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &Dir{path: path, fs: osFS{}, known: append(slices.Clone(known), ManifestName), temps: map[string]*File{}, token: rand.Uint32(), retired: true, tables: m.Tables, names: m.Files}
+	return d, m, nil
 }
 
 // sample names up to three entries.
@@ -130,7 +150,7 @@ func (d *Dir) NewFile(name string) (*File, error) {
 	}
 	for {
 		d.serial++
-		temp := filepath.Join(d.path, fmt.Sprintf(".%s%s%d", name, tempMark, d.serial))
+		temp := filepath.Join(d.path, fmt.Sprintf(".%s%s%08x-%d", name, tempMark, d.token, d.serial))
 		f, err := d.fs.Create(temp)
 		if errors.Is(err, fs.ErrExist) {
 			continue
@@ -142,6 +162,48 @@ func (d *Dir) NewFile(name string) (*File, error) {
 		d.temps[temp] = file
 		return file, nil
 	}
+}
+
+// Adopt starts the file name with the content of the complete file from: a link to it where the file
+// system has links, a copy elsewhere. Publish it like any other.
+func (d *Dir) Adopt(name, from string) (*File, error) {
+	if f := d.link(name, from); f != nil {
+		return f, nil
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", from, cause(err))
+	}
+	defer in.Close()
+	f, err := d.NewFile(name)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(f, in); err != nil {
+		f.Abort()
+		if f.Err() == nil {
+			err = fmt.Errorf("cannot read %s: %w", from, cause(err))
+		}
+		return nil, err
+	}
+	return f, nil
+}
+
+// link is the file name as a link to from, nil when that does not work.
+func (d *Dir) link(name, from string) *File {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.aborted {
+		return nil
+	}
+	d.serial++
+	temp := filepath.Join(d.path, fmt.Sprintf(".%s%s%08x-%d", name, tempMark, d.token, d.serial))
+	if d.fs.Link(from, temp) != nil {
+		return nil
+	}
+	f := &File{dir: d, name: name, temp: temp, done: true}
+	d.temps[temp] = f
+	return f
 }
 
 // Name is the final name of the file, without the directory.
@@ -249,7 +311,7 @@ func (d *Dir) rename(files []*File) error {
 			return f.wrap(err)
 		}
 		delete(d.temps, f.temp)
-		if f.name != ManifestName && !strings.HasSuffix(f.name, ".parquet") {
+		if f.name != ManifestName && !strings.HasSuffix(f.name, ".parquet") && !slices.Contains(d.names, f.name) {
 			d.names = append(d.names, f.name)
 		}
 	}

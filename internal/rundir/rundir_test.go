@@ -171,7 +171,7 @@ func TestManifestRoundTrip(t *testing.T) {
 	d.AddTable(TableEntry{Name: "b", Version: 2, Stage: "lower", Rows: 5, Bytes: 1})
 	d.AddTable(TableEntry{Name: "a", Version: 1, Stage: "simulate", Rows: 9, Bytes: 2})
 	m := Manifest{
-		Program: "1.0", ConfigDigest: "c", Inputs: []InputEntry{{"t.jsonl", 3, "d"}},
+		Program: "1.0", ConfigDigest: "c", Inputs: []InputEntry{{"t.jsonl", 3, "d", 7}},
 		Stages:    []StageEntry{{Name: "ingest", State: StateComplete}, {Name: "simulate", State: StateFailed, Error: "why"}},
 		WallClock: WallClock{SimulationMS: 1.5},
 	}
@@ -304,5 +304,103 @@ func TestOneFailureStopsAllOfAPublish(t *testing.T) {
 	}
 	if got := list(t, dir); len(got) != 0 {
 		t.Errorf("left behind: %v", got)
+	}
+}
+
+// unlinkable is the real file system without links.
+type unlinkable struct{ osFS }
+
+func (unlinkable) Link(_, _ string) error { return syscall.EXDEV }
+
+func TestAdopt(t *testing.T) {
+	from := filepath.Join(t.TempDir(), "a.parquet")
+	if err := os.WriteFile(from, []byte("A"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, system := range []FS{osFS{}, unlinkable{}} {
+		path := filepath.Join(t.TempDir(), "run")
+		d, err := Create(path, Options{Known: known, FS: system})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := d.Adopt("b.parquet", from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Publish(f); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(list(t, path), map[string]string{"b.parquet": "A"}); diff != "" {
+			t.Error(diff)
+		}
+		if _, err := d.Adopt("a.parquet", from+"-missing"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("error of a missing file is %v", err)
+		}
+		// An adopted file that is given up leaves the other one alone.
+		if _, err = d.Adopt("a.parquet", from); err != nil {
+			t.Fatal(err)
+		}
+		d.Abort()
+		if diff := cmp.Diff(list(t, path), map[string]string{"b.parquet": "A"}); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(list(t, filepath.Dir(from)), map[string]string{"a.parquet": "A"}); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// TestReopen replaces a file of a complete directory: the others stay, in the manifest too.
+func TestReopen(t *testing.T) {
+	path := t.TempDir()
+	if _, _, err := Reopen(path, known); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error without a manifest is %v", err)
+	}
+	d, err := Create(path, Options{Known: known})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Publish(write(t, d, "a.parquet", "A"), write(t, d, "prediction.json", "P")); err != nil {
+		t.Fatal(err)
+	}
+	d.AddTable(TableEntry{Name: "a", Version: 1, Rows: 9})
+	if err := d.WriteManifest(Manifest{Program: "p"}); err != nil {
+		t.Fatal(err)
+	}
+	before, err := ReadManifest(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, m, err := Reopen(path, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Publish(write(t, d, "prediction.json", "Q")); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.WriteManifest(*m); err != nil {
+		t.Fatal(err)
+	}
+	after, err := ReadManifest(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(after, before); diff != "" {
+		t.Error(diff)
+	}
+	if got := list(t, path); got["a.parquet"] != "A" || got["prediction.json"] != "Q" {
+		t.Errorf("files are %v", got)
+	}
+}
+
+// TestLeftoversAreNoContent runs into a directory that holds only what a killed run left.
+func TestLeftoversAreNoContent(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, ".a.parquet.tmp-0000002a-1")
+	if _, err := Create(dir, Options{Known: known}); err != nil {
+		t.Fatal(err)
+	}
+	if got := list(t, dir); len(got) != 0 {
+		t.Errorf("left: %v", got)
 	}
 }

@@ -65,6 +65,14 @@ func (m *Model) DecodeMS(requests, tokens int64) float64 {
 	return Step(max(float64(a+b)+5.74, 1.0), m.decodeRatio)
 }
 
+// MinDecodeMS is a lower bound on DecodeMS with at least one request.
+func (m *Model) MinDecodeMS() float64 {
+	if m.kind == schemas.TimingFixed {
+		return m.fixedDecode
+	}
+	return Step(1, m.decodeRatio)
+}
+
 // Step turns a raw duration into the duration of the simulated pass: whole nanoseconds,
 // divided by ratio and rounded again when ratio is positive (spec 03 section 6.1). Both
 // are milliseconds.

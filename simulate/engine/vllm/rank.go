@@ -44,6 +44,8 @@ type Config struct {
 	// TrackGaps keeps gaps attributable to requests until these end, because a time limit
 	// may cut them off.
 	TrackGaps bool
+	// minDecodeMS bounds the length of a decoding pass from below.
+	minDecodeMS float64
 	// Exact makes every pass walk the running list; tests compare the two ways.
 	Exact bool
 }
@@ -60,6 +62,7 @@ func NewConfig(e *schemas.EngineSpec, pathTokens int64, trackGaps bool) *Config 
 		// Bursts of different lengths keep no batch in step.
 		Exact: e.Speculation.DraftTokens > 0,
 	}
+	c.minDecodeMS = c.Timing.MinDecodeMS()
 	if e.DataParallelRanks > 1 && !c.NoEvict {
 		c.PrefillInterval = e.PrefillScheduleInterval
 	}

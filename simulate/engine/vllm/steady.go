@@ -28,9 +28,10 @@ func (k *Rank) leaveSteady(r *engine.Request) {
 
 // Coasting reports whether the next pass can only advance the steady requests: nothing
 // waits, nothing else runs, and the pool has the blocks. An arrival before the end of that
-// pass changes nothing in it.
+// pass changes nothing in it. Passes of no length are left to the cluster: it runs them
+// before the arrivals of their instant.
 func (k *Rank) Coasting() bool {
-	return k.steady > 0 && k.steady == int64(len(k.running)) && k.waiting.len() == 0 && !k.cfg.Exact &&
+	return k.steady > 0 && k.lastEnd+k.cfg.minDecodeMS > k.lastEnd && k.steady == int64(len(k.running)) && k.waiting.len() == 0 && !k.cfg.Exact &&
 		k.authored == 0 && k.steady <= k.cfg.MaxBatchedTokens && k.phases.at(k.step) <= k.pool.Available()
 }
 
