@@ -40,6 +40,8 @@ type Config struct {
 	TrackGaps bool
 	// Exact makes every pass walk the running list; tests compare the two ways.
 	Exact bool
+	// minDecodeMS bounds the length of a decoding pass from below.
+	minDecodeMS float64
 }
 
 // NewConfig takes the parameters of the engine; pathTokens is Content.PathTokens. Several
@@ -50,6 +52,7 @@ func NewConfig(e *schemas.EngineSpec, pathTokens int64, trackGaps bool) *Config 
 		PrefixCaching: e.PrefixCaching, Settings: e.SGLang, Speculation: e.Speculation, Timing: timing.New(e),
 		PathTokens: pathTokens, TrackGaps: trackGaps, Exact: e.Speculation.DraftTokens > 0,
 	}
+	c.minDecodeMS = c.Timing.MinDecodeMS()
 	if n := e.DataParallelRanks; n > 1 {
 		c.Settings.ChunkTokens /= n
 		c.Settings.Conservativeness *= 0.3

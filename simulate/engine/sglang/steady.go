@@ -142,9 +142,10 @@ func (k *Rank) settle() {
 
 // Coasting reports whether the next pass can only advance the steady requests: nothing
 // waits, nothing else runs, and the pool has the pages. An arrival before the end of that
-// pass changes nothing in it.
+// pass changes nothing in it. Passes of no length are left to the cluster: it runs them
+// before the arrivals of their instant.
 func (k *Rank) Coasting() bool {
-	return k.steady > 0 && k.steady == int64(len(k.running)) && k.waiting.len() == 0 && !k.cfg.Exact &&
+	return k.steady > 0 && k.pass.EndMS+k.cfg.minDecodeMS > k.pass.EndMS && k.steady == int64(len(k.running)) && k.waiting.len() == 0 && !k.cfg.Exact &&
 		k.phases.at(k.step) <= k.tree.available()
 }
 
