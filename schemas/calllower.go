@@ -99,7 +99,9 @@ func (a *EngineArgs) spec() EngineSpec {
 		DataParallelRanks:       a.DPSize,
 		TensorParallel:          a.TensorParallelSize,
 		PipelineParallel:        1,
-		SGLang:                  e.sglang(),
+	}
+	if e.Backend == BackendSGLang {
+		out.SGLang = e.sglang()
 	}
 	if a.StartupSeconds != nil {
 		out.StartupMS = *a.StartupSeconds * 1000

@@ -93,7 +93,7 @@ func (l *Load) spec() LoadSpec {
 
 // spec is the engine of one worker of the role (spec 07 section 3.1).
 func (e *Engine) spec(w *WorkerRole) EngineSpec {
-	return EngineSpec{
+	out := EngineSpec{
 		Backend:                 e.Backend,
 		BlockTokens:             w.KVCache.blockTokens(e.Backend),
 		NumBlocks:               w.KVCache.Capacity.Blocks,
@@ -111,8 +111,11 @@ func (e *Engine) spec(w *WorkerRole) EngineSpec {
 		TensorParallel:          w.Parallelism.Tensor,
 		PipelineParallel:        w.Parallelism.Pipeline,
 		StartupMS:               w.StartupSeconds * 1000,
-		SGLang:                  defaultSGLang(),
 	}
+	if e.Backend == BackendSGLang {
+		out.SGLang = defaultSGLang()
+	}
+	return out
 }
 
 // defaultSGLang is the settings of sglang, for which the document has no words (spec 04 section 2).
