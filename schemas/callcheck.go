@@ -241,6 +241,9 @@ func (a *EngineArgs) check(r *strict.Report, path string, role WorkerType) {
 	}
 	if e.Backend == BackendSGLang {
 		e.checkSGLang(r, at)
+		if chunk := at("sglang.chunked_prefill_size"); r.OK(chunk, path+".dp_size") && 0 < e.SGLang.ChunkedPrefillTokens && e.SGLang.ChunkedPrefillTokens < a.DPSize {
+			r.Fail(chunk, "the dp_size of %d ranks leaves none of its %d tokens to each", a.DPSize, e.SGLang.ChunkedPrefillTokens)
+		}
 	}
 	e.checkSpeculation(r, at)
 	if e.EmitKVTokenIDs && !e.EmitKVEvents {

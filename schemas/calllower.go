@@ -100,6 +100,9 @@ func (a *EngineArgs) spec() EngineSpec {
 		TensorParallel:          a.TensorParallelSize,
 		PipelineParallel:        1,
 	}
+	if e.Backend == BackendSGLang {
+		out.SGLang = e.sglang()
+	}
 	if a.StartupSeconds != nil {
 		out.StartupMS = *a.StartupSeconds * 1000
 	}
@@ -126,6 +129,19 @@ func acceptRates(list *string, n int64) []float64 {
 	return rates[:n]
 }
 
+// sglang is the settings of sglang.
+func (e *EngineConfig) sglang() SGLangSpec {
+	s := &e.SGLang
+	return SGLangSpec{
+		LongestPrefixFirst:    s.SchedulePolicy == "lpm",
+		MaxPrefillTokens:      s.MaxPrefillTokens,
+		ChunkTokens:           s.ChunkedPrefillTokens,
+		ClipNewTokens:         s.ClipMaxNewTokens,
+		Conservativeness:      s.ScheduleConservativeness,
+		PrefillDecodeInterval: e.PrefillDecodeInterval,
+	}
+}
+
 // missing lists what the call asks for that this release does not have.
 func (c *Call) missing(launch *EngineArgs) features {
 	var f features
@@ -146,7 +162,6 @@ func (c *Call) missing(launch *EngineArgs) features {
 // missing adds what the engine asks for that this release does not have.
 func (a *EngineArgs) missing(f *features, path string) {
 	e := &a.Engine
-	f.need(e.Backend == BackendSGLang, fmt.Sprintf("%s.engine.backend: %s", path, e.Backend))
 	f.need(e.Timing.Type == TimingExternal, path+".engine.timing_model.type: external")
 	f.need(e.StateCache != nil, path+".engine.state_cache")
 	f.need(e.KVCacheGroups != nil, path+".engine.kv_cache_groups")

@@ -285,6 +285,9 @@ func (w namedRole) check(r *strict.Report, backend Backend) {
 	if r.OK(cache+".block_size") && backend != BackendSGLang && w.KVCache.blockTokens(backend) < 2 {
 		r.Fail(cache+".block_size", "%s needs at least 2 tokens a block, got %d", backend, w.KVCache.blockTokens(backend))
 	}
+	if backend == BackendSGLang {
+		w.checkChunk(r)
+	}
 	if interval := w.path + ".scheduler.prefill_schedule_interval"; r.OK(interval) && backend != BackendVLLM && w.Scheduler.PrefillScheduleInterval > 1 {
 		r.Fail(interval, "must be 1 for backend %s", backend)
 	}
@@ -305,5 +308,17 @@ func (w namedRole) check(r *strict.Report, backend Backend) {
 		case w.Parallelism.AttentionData > 1:
 			r.Fail(cache+".g3_offload", "needs attention_data: 1")
 		}
+	}
+}
+
+// checkChunk is the rules of the size of prompt chunks, which the document cannot set (spec
+// 04 section 2).
+func (w namedRole) checkChunk(r *strict.Report) {
+	chunk := defaultSGLang().ChunkTokens
+	if path := w.path + ".kv_cache.block_size"; r.OK(path) && chunk%w.KVCache.blockTokens(BackendSGLang) != 0 {
+		r.Fail(path, "must divide %d, the size of prompt chunks of sglang, got %d", chunk, w.KVCache.blockTokens(BackendSGLang))
+	}
+	if path := w.path + ".parallelism.attention_data"; r.OK(path) && w.Parallelism.AttentionData > chunk {
+		r.Fail(path, "must be at most %d, the size of prompt chunks of sglang, got %d", chunk, w.Parallelism.AttentionData)
 	}
 }

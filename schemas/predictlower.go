@@ -39,7 +39,6 @@ func (p *Prediction) missing(t *Traffic) features {
 	var f features
 	e := &p.Engine
 	f.need(e.Mode == ModeDisaggregated, "engine.mode: disaggregated")
-	f.need(e.Backend == BackendSGLang, fmt.Sprintf("engine.backend: %s", e.Backend))
 	f.need(e.ContextTokens == 0, "engine.context_length: max (give a number of tokens)")
 	for _, w := range e.roles() {
 		f.need(w.Timing.Type == typeDefault, w.path+".timing.type: default (use polynomial or fixed)")
@@ -94,7 +93,7 @@ func (l *Load) spec() LoadSpec {
 
 // spec is the engine of one worker of the role (spec 07 section 3.1).
 func (e *Engine) spec(w *WorkerRole) EngineSpec {
-	return EngineSpec{
+	out := EngineSpec{
 		Backend:                 e.Backend,
 		BlockTokens:             w.KVCache.blockTokens(e.Backend),
 		NumBlocks:               w.KVCache.Capacity.Blocks,
@@ -113,4 +112,15 @@ func (e *Engine) spec(w *WorkerRole) EngineSpec {
 		PipelineParallel:        w.Parallelism.Pipeline,
 		StartupMS:               w.StartupSeconds * 1000,
 	}
+	if e.Backend == BackendSGLang {
+		out.SGLang = defaultSGLang()
+	}
+	return out
+}
+
+// defaultSGLang is the settings of sglang, for which the document has no words (spec 04 section 2).
+func defaultSGLang() SGLangSpec {
+	var e EngineConfig
+	e.fields().Reset()
+	return e.sglang()
 }

@@ -175,6 +175,24 @@ type EngineSpec struct {
 	DataParallelRanks, TensorParallel, PipelineParallel int64
 	// StartupMS delays workers that are added during a run.
 	StartupMS float64
+	// SGLang has the settings that only BackendSGLang reads.
+	SGLang SGLangSpec
+}
+
+// SGLangSpec is the settings of an SGLang rank before attention data parallelism changes
+// them (spec 04 section 2). The page is EngineSpec.BlockTokens.
+type SGLangSpec struct {
+	// LongestPrefixFirst is the schedule policy lpm, otherwise fifo.
+	LongestPrefixFirst bool
+	// MaxPrefillTokens bounds the tokens of a prefill batch, ChunkTokens those of a chunk and
+	// of the batch.
+	MaxPrefillTokens, ChunkTokens int64
+	// ClipNewTokens bounds the output tokens that admission reserves for a request.
+	ClipNewTokens int64
+	// Conservativeness scales the share of these that is reserved for running requests.
+	Conservativeness float64
+	// PrefillDecodeInterval is the number of passes after a prefill that may not prefill.
+	PrefillDecodeInterval int64
 }
 
 // Speculation is speculative decoding (spec 03 section 8).

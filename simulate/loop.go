@@ -12,6 +12,7 @@ import (
 	"github.com/dynosim/dynosim/lower"
 	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/engine/sglang"
 	"github.com/dynosim/dynosim/simulate/engine/vllm"
 )
 
@@ -145,6 +146,17 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 
 // rankBuilder returns what makes a rank of the engine, given its number over all workers.
 func (c *cluster) rankBuilder(e *schemas.EngineSpec, exact bool) func(scheduler int) engine.Rank {
+	if e.Backend == schemas.BackendSGLang {
+		cfg := sglang.NewConfig(e, c.content.PathTokens(), !math.IsInf(c.limit, 1))
+		cfg.Exact = cfg.Exact || exact
+		var group *sglang.Group
+		return func(scheduler int) engine.Rank {
+			if scheduler%int(e.DataParallelRanks) == 0 {
+				group = sglang.NewGroup(int(e.DataParallelRanks))
+			}
+			return sglang.NewRank(cfg, e, scheduler, group, &c.requests, c.content, c.record.gap)
+		}
+	}
 	cfg := vllm.NewConfig(e, c.content.PathTokens(), !math.IsInf(c.limit, 1))
 	cfg.Exact = cfg.Exact || exact
 	return func(scheduler int) engine.Rank {
@@ -336,10 +348,36 @@ func (c *cluster) startPasses() (changed bool, err error) {
 	return changed, nil
 }
 
-// startPass runs one pass of a worker: of every rank that has work, up to the end of the
-// slowest. A pass of no length is delivered on the spot; one that also has no effect sets
-// the worker aside.
+// maxRepeats is how many passes without effect may follow each other at an instant while
+// only a new-token ratio moves (spec 05 section 8.3).
+const maxRepeats = 1024
+
+// startPass runs one pass of a worker. One without effect or duration is tried again while
+// something moves in the ranks, then it sets the worker aside or ends the run.
 func (c *cluster) startPass(id int32) (effect bool, err error) {
+	for repeats := 0; ; {
+		effect, repeat, err := c.tryPass(id)
+		if effect || err != nil {
+			return effect, err
+		}
+		switch repeat {
+		case engine.RepeatLater:
+			c.aside = append(c.aside, id)
+			return false, nil
+		case engine.RepeatNever:
+			return false, c.stuck()
+		case engine.RepeatRatio:
+			if repeats++; repeats >= maxRepeats {
+				return false, c.stuck()
+			}
+		}
+	}
+}
+
+// tryPass runs one pass of every rank of a worker that has work, up to the end of the
+// slowest. A pass of no length is delivered on the spot; repeat says what to do about one
+// that also has no effect.
+func (c *cluster) tryPass(id int32) (effect bool, repeat engine.Repeat, err error) {
 	w := &c.workers[id]
 	end := c.now
 	for rank, k := range w.ranks {
@@ -349,7 +387,7 @@ func (c *cluster) startPass(id int32) (effect bool, err error) {
 		}
 	}
 	if !(end-c.now < maxPassMS) {
-		return false, c.tooLong(id, c.now, end)
+		return false, 0, c.tooLong(id, c.now, end)
 	}
 	for rank, k := range w.ranks {
 		if !w.took[rank] {
@@ -359,24 +397,24 @@ func (c *cluster) startPass(id int32) (effect bool, err error) {
 		k.Emit(end)
 		p := k.Pass()
 		effect = effect || p.Effect()
+		repeat = max(repeat, p.Repeat)
 		for _, a := range p.Admitted {
 			c.record.admission(&c.requests.Slots[a.Slot], c.now, a.Reused)
 		}
 		if p.Stuck && math.IsInf(c.limit, 1) {
-			return false, c.stuck()
+			return false, 0, c.stuck()
 		}
 	}
 	if end == c.now {
 		if !effect {
-			c.aside = append(c.aside, id)
-			return false, nil
+			return false, repeat, nil
 		}
 		c.endPass(id)
-		return true, nil
+		return true, 0, nil
 	}
 	w.busy = true
 	c.launched = append(c.launched, launched{id, end, math.Inf(1)})
-	return true, nil
+	return true, 0, nil
 }
 
 // launch queues the ends of the passes that started at this instant, once it has settled.

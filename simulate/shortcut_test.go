@@ -137,6 +137,20 @@ func drawSpec(t *rapid.T) *schemas.RunSpec {
 			{Kind: schemas.TimingFixed}, {Kind: schemas.TimingPolynomial},
 		}).Draw(t, "timing"),
 	}
+	if rapid.IntRange(0, 2).Draw(t, "sglang") == 0 {
+		e.Backend = schemas.BackendSGLang
+		e.BlockTokens = rapid.Int64Range(1, 7).Draw(t, "page")
+		e.SGLang = schemas.SGLangSpec{
+			LongestPrefixFirst: rapid.Bool().Draw(t, "lpm"),
+			MaxPrefillTokens:   rapid.SampledFrom([]int64{30, 16384}).Draw(t, "prefill tokens"),
+			ChunkTokens:        e.BlockTokens * rapid.SampledFrom([]int64{4, 9, 1000}).Draw(t, "chunk"),
+			ClipNewTokens:      rapid.SampledFrom([]int64{0, 3, 10, 4096}).Draw(t, "clip"),
+			Conservativeness:   rapid.SampledFrom([]float64{0, 0.3, 1, 2}).Draw(t, "conservativeness"),
+
+			PrefillDecodeInterval: rapid.Int64Range(0, 3).Draw(t, "decode interval"),
+		}
+		e.NumBlocks += rapid.SampledFrom([]int64{0, 100 / e.BlockTokens, 400}).Draw(t, "more pages")
+	}
 	return &schemas.RunSpec{Engine: e, Workers: rapid.IntRange(1, 3).Draw(t, "workers"),
 		TimeLimitMS: rapid.SampledFrom([]float64{math.Inf(1), math.Inf(1), 12.5, 60, 200}).Draw(t, "limit")}
 }

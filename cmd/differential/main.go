@@ -41,6 +41,7 @@ func run(ctx context.Context) (ok bool, err error) {
 	stopAfter := flag.Int("stop-after", 10, "stop after that many cases that differ; 0: never")
 	shrink := flag.Duration("shrink", 30*time.Second, "time to spend on making a case smaller")
 	parallel := flag.Int("parallel", runtime.GOMAXPROCS(0), "cases to run at a time")
+	backend := flag.String("backend", "", "compare the cases of this backend only")
 	flag.Parse()
 	if !given("seed") {
 		*seed = rand.Uint64N(1e9)
@@ -55,7 +56,7 @@ func run(ctx context.Context) (ok bool, err error) {
 	}
 	fmt.Printf("%d cases of seed %d\n", *count, *seed)
 	summary, err := differential.Run(ctx, os.Stdout, differential.Options{
-		Program: parity.Binary(binary), Python: python, Seed: *seed, First: *first, Count: *count, Parallel: *parallel,
+		Program: parity.Binary(binary), Python: python, Seed: *seed, First: *first, Count: *count, Backend: *backend, Parallel: *parallel,
 		SaveTo: *save, Shown: *shown, MaxDifferent: *stopAfter, ShrinkTime: *shrink,
 	})
 	if err != nil {

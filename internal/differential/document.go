@@ -113,7 +113,7 @@ func (c *Case) stop() map[string]any {
 
 func (c *Case) worker() (map[string]any, bool) {
 	e := c.Engine
-	for _, key := range []string{"preemption_mode", "enable_chunked_prefill", "speedup_ratio", "decode_speedup_ratio", "aic_nextn"} {
+	for _, key := range []string{"preemption_mode", "enable_chunked_prefill", "speedup_ratio", "decode_speedup_ratio", "aic_nextn", "sglang", "prefill_decode_interval"} {
 		if _, set := e[key]; set {
 			return nil, false
 		}
@@ -137,7 +137,7 @@ func (c *Case) worker() (map[string]any, bool) {
 		"parallelism": map[string]any{"replicas": orElse(c.Args["num_workers"], 1), "attention_data": max(c.Ranks, 1)},
 		"scheduler":   scheduler,
 		"kv_cache": map[string]any{
-			"block_size": orElse(e["block_size"], 64), "prefix_caching": orElse(e["enable_prefix_caching"], true),
+			"block_size": orElse(e["block_size"], map[any]int{"sglang": 1, "trtllm": 32, "vllm": 64, nil: 64}[e["backend"]]), "prefix_caching": orElse(e["enable_prefix_caching"], true),
 			"capacity": map[string]any{"type": "fixed", "blocks": orElse(e["num_gpu_blocks"], 16384)},
 		},
 		"timing": orElse(e["timing_model"], map[string]any{"type": "polynomial"}),

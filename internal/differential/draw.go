@@ -96,6 +96,9 @@ func draw(r *random) *Case {
 }
 
 func (r *random) engine() map[string]any {
+	if r.chance(0.4) {
+		return r.sglang()
+	}
 	block := pick(r, 2, 2, 3, 4, 4, 5, 7, 8, 16, 64)
 	e := map[string]any{"backend": pick(r, "vllm", "vllm", "vllm", "trtllm"), "block_size": block}
 	switch r.IntN(4) {
@@ -136,6 +139,12 @@ func (r *random) engine() map[string]any {
 	if r.chance(0.15) {
 		r.speculation(e)
 	}
+	r.timing(e)
+	return e
+}
+
+// timing draws how long passes take.
+func (r *random) timing(e map[string]any) {
 	if r.chance(0.7) {
 		fixed := func(prefill, decode float64) map[string]any {
 			return map[string]any{"type": "fixed", "prefill_ms": prefill, "decode_ms": decode}
@@ -145,7 +154,6 @@ func (r *random) engine() map[string]any {
 	} else if r.chance(0.8) {
 		e["timing_model"] = map[string]any{"type": "polynomial"}
 	}
-	return e
 }
 
 // speculation draws speculative decoding on a pool with room for everything: the reference

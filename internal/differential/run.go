@@ -20,6 +20,8 @@ type Options struct {
 	Seed    uint64
 	// First and Count are the range of indexes.
 	First, Count int
+	// Backend leaves out the cases of other backends; "" takes all.
+	Backend string
 	// Parallel is how many cases run at a time, each with a process of the reference.
 	Parallel int
 	// SaveTo is where cases that differ are left, each in a folder of its own.
@@ -115,6 +117,9 @@ func (r *run) work(ctx context.Context, indexes <-chan int) (err error) {
 	}()
 	for index := range indexes {
 		c := Draw(r.Seed, index)
+		if r.Backend != "" && c.Engine["backend"] != r.Backend {
+			continue
+		}
 		j, err := k.Check(ctx, c)
 		if err != nil {
 			return fmt.Errorf("case %d of seed %d: %w", index, r.Seed, err)

@@ -16,12 +16,23 @@ import (
 // BenchmarkConversation measures the simulation of the shipped trace on four workers alone:
 // the workload is lowered before, and the rows are thrown away.
 func BenchmarkConversation(b *testing.B) {
+	for name, overrides := range map[string][]string{
+		"vllm": nil,
+		"sglang": {"engine.backend=sglang", "engine.workers.aggregated.kv_cache.block_size=1",
+			"engine.workers.aggregated.kv_cache.capacity.blocks=2097152"},
+		"sglang-page-64": {"engine.backend=sglang"},
+	} {
+		b.Run(name, func(b *testing.B) { benchmarkConversation(b, overrides) })
+	}
+}
+
+func benchmarkConversation(b *testing.B, overrides []string) {
 	b.Chdir("../..")
 	text, err := os.ReadFile("examples/conversation.yaml")
 	if err != nil {
 		b.Fatal(err)
 	}
-	document, err := schemas.ParsePrediction("examples/conversation.yaml", text, schemas.StackDynamo)
+	document, err := schemas.ParsePrediction("examples/conversation.yaml", text, schemas.StackDynamo, overrides...)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -36,7 +36,27 @@ type Pass struct {
 	// Stuck says that the only running request cannot ever get a token although nothing
 	// else holds blocks: the same passes would repeat for ever (spec 03 section 5.7).
 	Stuck bool
+	// Repeat says what it means if no rank of the worker's pass had an effect and the pass
+	// took no time.
+	Repeat Repeat
 }
+
+// Repeat tells what becomes of a worker after a pass without effect or duration (spec 05
+// section 8.3).
+type Repeat int
+
+// Outcomes of passes without effect; for a group of ranks the largest counts.
+const (
+	// RepeatLater waits for the next event.
+	RepeatLater Repeat = iota
+	// RepeatNever: the requests of the rank can never go on.
+	RepeatNever
+	// RepeatRatio tries again, a limited number of times in a row: the rank's new-token
+	// ratio moved.
+	RepeatRatio
+	// RepeatCountdown tries again: a deferral counts down.
+	RepeatCountdown
+)
 
 // Effect reports whether the pass changed anything (spec 03 section 5.7).
 func (p *Pass) Effect() bool {

@@ -43,6 +43,10 @@ type Request struct {
 	// Blocks has the cached blocks the request holds, for its first len(Blocks) blocks;
 	// the blocks behind them are private or can be found by nobody else.
 	Blocks []int32
+	// Anchor is the node of the radix tree that the request holds, Cached the tokens up to
+	// its end; SGLang only.
+	Anchor int32
+	Cached int64
 	// OwnPages identify, after a preemption, the blocks behind Identified that the request
 	// had computed; OwnBlocks is their number.
 	OwnPages  []int32

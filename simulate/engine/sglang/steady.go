@@ -1,0 +1,158 @@
+package sglang
+
+import "github.com/dynosim/dynosim/simulate/engine"
+
+// takeTogether takes the pages that the steady requests begin at this step. It reports false
+// and changes nothing when there are too few.
+func (k *Rank) takeTogether() bool {
+	n := k.phases.at(k.step)
+	if n > k.tree.available() {
+		return false
+	}
+	if n > k.tree.free {
+		k.tree.evict(n - k.tree.free)
+	}
+	k.tree.free -= n
+	return true
+}
+
+// makeSteady lets a request that just got a token decode with the others. Requests whose
+// output other prompts may contain stay apart.
+func (k *Rank) makeSteady(slot int32, r *engine.Request) {
+	if k.cfg.Exact || r.Authored {
+		return
+	}
+	r.Steady, r.Base, r.GapFrom, r.GapTo = true, k.step, k.step, k.step
+	k.steady++
+	k.lengthSum += r.Length()
+	k.phases.add(r.Computed, k.step, 1)
+	last := k.step + remaining(r)
+	k.finishes.push(finish{last, r.Join, slot})
+	k.fresh = append(k.fresh, slot)
+	if page := k.cfg.PageTokens; k.cfg.PrefixCaching && !k.anchored(r) {
+		if at := k.step + page - r.Computed%page; at < last {
+			k.anchors.push(finish{at, r.Join, slot})
+		}
+	}
+}
+
+// anchored tells whether the request's node ends with a page that only the request can have.
+func (k *Rank) anchored(r *engine.Request) bool {
+	return r.Cached > r.Identified*k.cfg.PageTokens
+}
+
+// sync makes the fields of a steady request true.
+func (k *Rank) sync(r *engine.Request) {
+	gained := k.step - r.Base
+	r.Output += gained
+	r.Computed += gained
+	r.Base = k.step
+}
+
+// advance gives every steady request one token.
+func (k *Rank) advance(endMS float64) {
+	p := &k.pass
+	p.OutputTokens += k.steady
+	old := k.steady - int64(len(k.fresh))
+	gap := max(endMS-k.lastStepMS, 0)
+	if old == 0 {
+		gap = 0
+	}
+	if k.cfg.TrackGaps {
+		k.keepGap(gap, old)
+	} else {
+		p.GapMS, p.GapCount = gap, old
+	}
+	for _, slot := range k.fresh {
+		r := k.request(slot)
+		k.gap(r, max(endMS-r.LastTokenMS, 0))
+		if r.Output == 1 {
+			r.SecondTokenMS = endMS
+		}
+		r.GapFrom = k.step + 1
+	}
+	k.fresh = k.fresh[:0]
+	k.lastStepMS = endMS
+	k.step++
+	k.round++
+	k.draws = 0
+	k.lengthSum += k.steady
+	for len(k.anchors) > 0 && k.anchors[0].step == k.step {
+		r := k.request(k.anchors.pop().slot)
+		k.sync(r)
+		k.store(r, func() uint64 { return decodeTick(k.round, r.Join) })
+	}
+	for len(k.finishes) > 0 && k.finishes[0].step == k.step {
+		slot := k.finishes.pop().slot
+		r := k.request(slot)
+		k.leaveSteady(r, 1)
+		r.LastTokenMS = endMS
+		k.done = append(k.done, slot)
+	}
+}
+
+// leaveSteady makes a steady request's own fields and its node true and takes it out of the
+// sums. The last unstored tokens are not in the tree yet.
+func (k *Rank) leaveSteady(r *engine.Request, unstored int64) {
+	k.sync(r)
+	r.Steady, r.GapTo = false, k.step
+	k.steady--
+	k.lengthSum -= r.Length()
+	k.phases.add(r.Computed, k.step, -1)
+	page := k.cfg.PageTokens
+	to := (r.Computed - unstored) / page
+	if !k.cfg.PrefixCaching || to <= r.Cached/page {
+		return
+	}
+	// The pages were stored one at a time, the last of them this many steps ago.
+	s := k.known(r, to)
+	k.tree.extend(&k.tree.nodes[r.Anchor], &s, to)
+	r.Cached = to * page
+	k.tree.renew(r.Anchor, decodeTick(k.round-uint64(r.Computed-r.Cached), r.Join))
+}
+
+// settle dissolves the steady set.
+func (k *Rank) settle() {
+	if k.steady == 0 {
+		return
+	}
+	k.finishes, k.anchors = k.finishes[:0], k.anchors[:0]
+	for _, slot := range k.fresh {
+		// Its last token is the one its own field says.
+		k.request(slot).GapFrom = -1
+	}
+	k.fresh = k.fresh[:0]
+	for _, slot := range k.running {
+		r := k.request(slot)
+		if !r.Steady {
+			continue
+		}
+		fresh := r.GapFrom < 0
+		if fresh {
+			r.GapFrom = k.step
+		} else {
+			r.LastTokenMS = k.lastStepMS
+		}
+		k.leaveSteady(r, 0)
+		if k.cfg.TrackGaps {
+			k.ownGaps(r)
+		}
+	}
+}
+
+// Coasting reports whether the next pass can only advance the steady requests: nothing
+// waits, nothing else runs, and the pool has the pages. An arrival before the end of that
+// pass changes nothing in it. Passes of no length are left to the cluster: it runs them
+// before the arrivals of their instant.
+func (k *Rank) Coasting() bool {
+	return k.steady > 0 && k.pass.EndMS+k.cfg.minDecodeMS > k.pass.EndMS && k.steady == int64(len(k.running)) && k.waiting.len() == 0 && !k.cfg.Exact &&
+		k.phases.at(k.step) <= k.tree.available()
+}
+
+// Coast decides and emits the next pass of a coasting rank, which begins at the end of the
+// last one, and returns its end.
+func (k *Rank) Coast() (endMS float64) {
+	end := k.Decide(k.pass.EndMS, 0)
+	k.Emit(end)
+	return end
+}
