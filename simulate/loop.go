@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/bits"
 	"sync/atomic"
 
 	"github.com/dynosim/dynosim/lower"
@@ -86,13 +85,6 @@ func (w *worker) idle() bool {
 		}
 	}
 	return true
-}
-
-// launched is a pass that has started and is not queued yet; others is the earliest end of
-// those behind it in the list.
-type launched struct {
-	worker      int32
-	end, others float64
 }
 
 // cluster is the state of a run.
@@ -227,47 +219,6 @@ func (c *cluster) instant() error {
 	}
 }
 
-// endPasses delivers the passes that end now.
-func (c *cluster) endPasses() (changed bool) {
-	for len(c.events) > 0 && c.events[0].at == c.now {
-		e := c.events.pop()
-		c.endPass(e.worker)
-		changed = true
-	}
-	return changed
-}
-
-// endPass delivers the outputs of a worker's pass, rank by rank.
-func (c *cluster) endPass(id int32) {
-	w := &c.workers[id]
-	w.busy = false
-	for rank, k := range w.ranks {
-		if !w.took[rank] {
-			continue
-		}
-		c.recordPass(id, rank)
-		for _, e := range k.Pass().Ended {
-			c.end(e.Slot)
-		}
-	}
-	w.pass++
-	if w.count++; w.idle() {
-		w.count = 0
-		return
-	}
-	c.ready[id>>6] |= 1 << (id & 63)
-}
-
-// recordPass records the pass of a rank, which is complete.
-func (c *cluster) recordPass(id int32, rank int) {
-	w := &c.workers[id]
-	p := w.ranks[rank].Pass()
-	active, idle := w.ranks[rank].Gauges()
-	c.record.pass(id, int32(rank), w.pass, p, active, idle)
-	c.record.gap(p.GapMS, p.GapCount)
-	c.passes++
-}
-
 // end takes a request that reached its end out of the system.
 func (c *cluster) end(slot int32) {
 	r := &c.requests.Slots[slot]
@@ -320,59 +271,9 @@ func (c *cluster) arrive(node, session int32) {
 	}
 }
 
-// startPasses starts passes, smallest worker first, until no worker can (spec 05 section 5.2).
-func (c *cluster) startPasses() (changed bool, err error) {
-	for _, id := range c.aside {
-		if w := &c.workers[id]; !w.busy && !w.idle() {
-			c.ready[id>>6] |= 1 << (id & 63)
-		}
-	}
-	c.aside = c.aside[:0]
-	for i := 0; i < len(c.ready); {
-		if c.ready[i] == 0 {
-			i++
-			continue
-		}
-		bit := bits.TrailingZeros64(c.ready[i])
-		c.ready[i] &^= 1 << bit
-		id := int32(i<<6 | bit)
-		started, err := c.startPass(id)
-		if err != nil {
-			return changed, err
-		}
-		if started {
-			changed = true
-			i = 0
-		}
-	}
-	return changed, nil
-}
-
 // maxRepeats is how many passes without effect may follow each other at an instant while
 // only a new-token ratio moves (spec 05 section 8.3).
 const maxRepeats = 1024
-
-// startPass runs one pass of a worker. One without effect or duration is tried again while
-// something moves in the ranks, then it sets the worker aside or ends the run.
-func (c *cluster) startPass(id int32) (effect bool, err error) {
-	for repeats := 0; ; {
-		effect, repeat, err := c.tryPass(id)
-		if effect || err != nil {
-			return effect, err
-		}
-		switch repeat {
-		case engine.RepeatLater:
-			c.aside = append(c.aside, id)
-			return false, nil
-		case engine.RepeatNever:
-			return false, c.stuck()
-		case engine.RepeatRatio:
-			if repeats++; repeats >= maxRepeats {
-				return false, c.stuck()
-			}
-		}
-	}
-}
 
 // tryPass runs one pass of every rank of a worker that has work, up to the end of the
 // slowest. A pass of no length is delivered on the spot; repeat says what to do about one
@@ -415,63 +316,6 @@ func (c *cluster) tryPass(id int32) (effect bool, repeat engine.Repeat, err erro
 	w.busy = true
 	c.launched = append(c.launched, launched{id, end, math.Inf(1)})
 	return true, 0, nil
-}
-
-// launch queues the ends of the passes that started at this instant, once it has settled.
-// Before that, it lets each worker run ahead while nothing could reach it.
-func (c *cluster) launch() error {
-	horizon := min(c.source.nextReady(), c.limit)
-	// Requests that end on one worker release others in a closed loop or a session.
-	coupled := c.source.sessions != nil || c.source.limit > 0
-	for i := len(c.launched) - 2; i >= 0 && coupled; i-- {
-		c.launched[i].others = min(c.launched[i+1].others, c.launched[i+1].end)
-	}
-	for _, l := range c.launched {
-		until := horizon
-		if coupled {
-			until = min(until, l.others)
-			if len(c.events) > 0 {
-				until = min(until, c.events[0].at)
-			}
-		}
-		end, err := c.coast(l.worker, l.end, until)
-		if err != nil {
-			return err
-		}
-		c.events.push(event{at: end, class: passEnd, pool: uint8(schemas.PoolAggregated), worker: l.worker, ordinal: c.workers[l.worker].pass})
-	}
-	c.launched = c.launched[:0]
-	return nil
-}
-
-// coast runs the passes of a worker ahead of the clock while they end before horizon and
-// end no request, and returns the end of the pass that is then in flight. Such passes have
-// no effect outside of the worker, so nobody can tell that they were early.
-func (c *cluster) coast(id int32, end, horizon float64) (float64, error) {
-	w := &c.workers[id]
-	if len(w.ranks) > 1 {
-		return end, nil
-	}
-	rank := w.ranks[0]
-	p := rank.Pass()
-	for end < horizon && len(p.Ended) == 0 && rank.Coasting() {
-		c.recordPass(id, 0)
-		w.pass++
-		w.count++
-		c.visited = max(c.visited, end)
-		start := end
-		if end = rank.Coast(); !(end-start < maxPassMS) {
-			return end, c.tooLong(id, start, end)
-		}
-	}
-	return end, nil
-}
-
-// maxPassMS bounds the length of a pass: what 64 bits of nanoseconds hold, 570 years.
-const maxPassMS = 1.8e13
-
-func (c *cluster) tooLong(id int32, start, end float64) error {
-	return &InvariantError{fmt.Sprintf("worker %d: a pass at %g ms would last %g ms; the longest simulated pass is %g ms", id, start, end-start, float64(maxPassMS))}
 }
 
 // finish records the requests that the time limit cut off and hands over the last rows.
