@@ -130,7 +130,7 @@ func (d *database) addRun(ctx context.Context, dir string) ([]string, error) {
 			continue
 		}
 		names = append(names, t.Name)
-		fmt.Fprintf(&statements, "CREATE OR REPLACE VIEW %s AS SELECT * FROM read_parquet(%s);\n", t.Name, quote(globEscape(file)))
+		fmt.Fprintf(&statements, "CREATE OR REPLACE VIEW %s AS SELECT * FROM read_parquet(%s, hive_partitioning = false);\n", t.Name, quote(globEscape(file)))
 	}
 	if len(names) == 0 {
 		return nil, fmt.Errorf("%s is not a run directory: it holds no table", dir)

@@ -87,7 +87,7 @@ func (e *Engine) addViews(ctx context.Context, runs []string, files map[string][
 				continue
 			}
 			file := filepath.Join(run, t.Name+".parquet")
-			if err := e.db.exec(ctx, fmt.Sprintf("CREATE VIEW %s.%s AS FROM read_parquet(%s)", p.schema, t.Name, quote(globEscape(file)))); err != nil {
+			if err := e.db.exec(ctx, fmt.Sprintf("CREATE VIEW %s.%s AS FROM read_parquet(%s, hive_partitioning = false)", p.schema, t.Name, quote(globEscape(file)))); err != nil {
 				return fmt.Errorf("cannot read %s: %w", file, oneLine(err))
 			}
 			p.tables = append(p.tables, t.Name)
@@ -122,16 +122,17 @@ func findTable(name string) *schemas.Table {
 	return schemas.AllTables[i]
 }
 
-// runLabels names every run by the last part of its path, or by the path as given where
-// two runs share that.
+// runLabels names every run by the last part of its path, without the run= of a collection, or by
+// the path as given where two runs share that.
 func runLabels(runs []string) map[string]string {
+	last := func(r string) string { return strings.TrimPrefix(filepath.Base(filepath.Clean(r)), "run=") }
 	count := map[string]int{}
 	for _, r := range runs {
-		count[filepath.Base(filepath.Clean(r))]++
+		count[last(r)]++
 	}
 	labels := map[string]string{}
 	for _, r := range runs {
-		label := filepath.Base(filepath.Clean(r))
+		label := last(r)
 		if count[label] > 1 {
 			label = r
 		}

@@ -59,6 +59,7 @@ func report(ctx context.Context, stderr io.Writer, err error) int {
 	var problems schemas.Problems
 	var usage usageError
 	var directory *pipeline.DirectoryError
+	var input *pipeline.InputError
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "dynosim: interrupted; nothing unfinished was left behind")
@@ -68,7 +69,7 @@ func report(ctx context.Context, stderr io.Writer, err error) int {
 			fmt.Fprintln(stderr, "dynosim:", p)
 		}
 		return exitUsage
-	case errors.As(err, &usage), errors.As(err, &directory):
+	case errors.As(err, &usage), errors.As(err, &directory), errors.As(err, &input):
 		fmt.Fprintln(stderr, "dynosim:", err)
 		return exitUsage
 	}
@@ -88,7 +89,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newPredict(), newReplay(), newQuery(), newSchema(), newVersion())
+	root.AddCommand(newPredict(), newReplay(), newIngest(), newLower(), newSimulate(), newReport(), newQuery(), newSchema(), newVersion())
 	return root
 }
 

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,26 +16,58 @@ import (
 	"github.com/dynosim/dynosim/schemas"
 )
 
-// outputFlags are the options that predict and replay share.
+// outputFlags are the options of the commands that simulate.
 type outputFlags struct {
 	dir, format, detail       string
+	hive, run, cache          string
 	overwrite, capture, quiet bool
 }
 
 func (o *outputFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.dir, "output-dir", "./aisimulate-output", "directory of the run")
+	flags.StringVarP(&o.dir, "output-dir", "o", "./aisimulate-output", "directory of the run")
 	flags.BoolVar(&o.overwrite, "overwrite", false, "replace the files of an earlier run in the output directory")
 	flags.StringVar(&o.format, "format", "table", "standard output: table, or json for the summary in one line")
 	flags.BoolVar(&o.capture, "capture-per-request", false, "write requests.jsonl and fill per_request of prediction.json")
 	flags.StringVar(&o.detail, "detail", "all", "optional tables to keep: all, none, or a list of "+strings.Join(pipeline.OptionalTables, ","))
+	flags.StringVar(&o.hive, "hive", "", "put the run into a collection: the directory is DIR/run=NAME, in place of --output-dir")
+	flags.StringVar(&o.run, "run-name", "", "name of the run in the collection of --hive (from the configuration)")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 }
 
+// registerCache adds the option of the commands that read sources.
+func (o *outputFlags) registerCache(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.cache, "cache", "", "folder of ingested and lowered sources to use again and to fill")
+}
+
+// runName is what may stand in a path as run=NAME, for every engine.
+var runName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// checkFormat checks --format of a command that prints a summary.
+func checkFormat(format string) error {
+	if format != "table" && format != "json" {
+		return usageError{fmt.Errorf("--format %q: allowed are table and json", format)}
+	}
+	return nil
+}
+
 // check finds errors of the options before anything is read.
-func (o *outputFlags) check() error {
-	if o.format != "table" && o.format != "json" {
-		return usageError{fmt.Errorf("--format %q: allowed are table and json", o.format)}
+func (o *outputFlags) check(cmd *cobra.Command) error {
+	if err := checkFormat(o.format); err != nil {
+		return err
+	}
+	flags := cmd.Flags()
+	switch {
+	case flags.Changed("cache") && o.cache == "":
+		return usageError{errors.New("--cache is empty: name a folder")}
+	case flags.Changed("hive") && o.hive == "":
+		return usageError{errors.New("--hive is empty: name a folder")}
+	case o.hive != "" && flags.Changed("output-dir"):
+		return usageError{errors.New("--hive and --output-dir exclude each other: the run goes to DIR/run=NAME")}
+	case o.hive == "" && flags.Changed("run-name"):
+		return usageError{errors.New("--run-name needs --hive")}
+	case flags.Changed("run-name") && !runName.MatchString(o.run):
+		return usageError{fmt.Errorf("--run-name %q: allowed are letters, digits, and _ . -", o.run)}
 	}
 	if o.dir == "" {
 		return usageError{fmt.Errorf("--output-dir is empty: name a directory")}
@@ -56,20 +91,29 @@ func (o *outputFlags) tables() []string {
 	return strings.Split(o.detail, ",")
 }
 
-// simulate runs the specification and prints the result.
-func (o *outputFlags) simulate(cmd *cobra.Command, spec *schemas.RunSpec) error {
-	stderr, out := cmd.ErrOrStderr(), cmd.OutOrStdout()
-	var progress pipeline.Observer
-	if !o.quiet {
-		progress = pipeline.NewObserver(stderr, isTerminal(stderr))
+// simulate runs the specification, on the lowered folder from unless that is empty, and prints the result.
+func (o *outputFlags) simulate(cmd *cobra.Command, spec *schemas.RunSpec, from string) error {
+	dir := o.dir
+	if o.hive != "" {
+		name := o.run
+		if name == "" {
+			name = pipeline.ShortName(spec)
+		}
+		dir = filepath.Join(o.hive, "run="+name)
 	}
 	result, err := pipeline.Run(cmd.Context(), pipeline.Options{
-		Spec: spec, Dir: o.dir, Overwrite: o.overwrite, Optional: o.tables(), Observer: progress,
+		Spec: spec, Dir: dir, Overwrite: o.overwrite, Optional: o.tables(), From: from, Cache: o.cache, Observer: observer(cmd, o.quiet),
 	})
 	if err != nil {
 		return err
 	}
-	if o.format == "json" {
+	return printResult(cmd, o.format, result)
+}
+
+// printResult prints the summary of a run.
+func printResult(cmd *cobra.Command, format string, result *pipeline.Result) error {
+	out := cmd.OutOrStdout()
+	if format == "json" {
 		return result.WriteJSON(out)
 	}
 	return result.WriteTable(out, width(out))

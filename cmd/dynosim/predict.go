@@ -1,18 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
-
-	"github.com/dynosim/dynosim/schemas"
 )
 
 func newPredict() *cobra.Command {
-	var config, stack string
-	var overrides []string
+	var config configFlags
 	var out outputFlags
 	cmd := &cobra.Command{
 		Use:   "predict -c FILE",
@@ -21,33 +19,20 @@ func newPredict() *cobra.Command {
   dynosim predict -c prediction.yaml --set engine.workers.aggregated.parallelism.replicas=8 --output-dir out`,
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if stack != string(schemas.StackDynamo) && stack != string(schemas.StackEngine) {
-				return usageError{fmt.Errorf("--stack %q: allowed are dynamo and engine", stack)}
-			}
-			if err := out.check(); err != nil {
+			if err := cmp.Or(config.check(), out.check(cmd)); err != nil {
 				return err
 			}
-			name, text, err := readDocument(config, cmd.InOrStdin())
-			if err != nil {
-				return usageError{err}
-			}
-			document, err := schemas.ParsePrediction(name, text, schemas.Stack(stack), overrides...)
-			if err != nil {
-				return err
-			}
-			spec, err := document.RunSpec()
+			spec, err := config.spec(cmd)
 			if err != nil {
 				return err
 			}
 			spec.CapturePerRequest = out.capture
-			return out.simulate(cmd, spec)
+			return out.simulate(cmd, spec, "")
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVarP(&config, "config", "c", "", "the YAML document; - reads standard input (required)")
-	flags.StringArrayVar(&overrides, "set", nil, "override a field: PATH=VALUE, the value in YAML; repeatable, applied in order")
-	flags.StringVar(&stack, "stack", string(schemas.StackDynamo), "rules of the reference to follow: dynamo or engine")
+	config.register(cmd, "the YAML document; - reads standard input (required)")
 	out.register(cmd)
+	out.registerCache(cmd)
 	return cmd
 }
 

@@ -17,7 +17,7 @@ func newReplay() *cobra.Command {
 		Example: "  dynosim replay call.json --output-dir out",
 		Args:    usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(); err != nil {
+			if err := out.check(cmd); err != nil {
 				return err
 			}
 			name, text, err := readDocument(args[0], cmd.InOrStdin())
@@ -33,10 +33,11 @@ func newReplay() *cobra.Command {
 				return err
 			}
 			spec.CapturePerRequest = spec.CapturePerRequest || out.capture
-			return out.simulate(cmd, spec)
+			return out.simulate(cmd, spec, "")
 		},
 	}
 	out.register(cmd)
+	out.registerCache(cmd)
 	return cmd
 }
 

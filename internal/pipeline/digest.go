@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/zeebo/blake3"
@@ -23,6 +24,12 @@ const stageFormat = 1
 // digestSpec identifies a run specification: equal specifications have equal digests.
 func digestSpec(spec *schemas.RunSpec) string {
 	return digestBytes(fmt.Appendf(nil, "%+v", *spec))
+}
+
+// ShortName is a name for the runs of a specification: the same for equal specifications.
+func ShortName(spec *schemas.RunSpec) string {
+	_, hex, _ := strings.Cut(digestSpec(spec), ":")
+	return hex[:12]
 }
 
 func digestBytes(b []byte) string {

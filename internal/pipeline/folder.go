@@ -3,6 +3,8 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -37,6 +39,13 @@ type folder struct {
 // openFolder opens the folder path, which must have the tables of the stages given.
 func openFolder(path string, stages ...string) (*folder, error) {
 	m, err := rundir.ReadManifest(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		made := map[int]string{1: "an ingested", 2: "a lowered"}[len(stages)]
+		err = fmt.Errorf("%s is not %s folder: it has no %s, which a complete one has", path, made, rundir.ManifestName)
+		if _, there := os.Stat(path); there != nil {
+			err = fmt.Errorf("cannot open folder %s: %w", path, plain(there))
+		}
+	}
 	if err != nil {
 		return nil, &InputError{err}
 	}
