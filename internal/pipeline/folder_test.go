@@ -1,0 +1,133 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/dynosim/dynosim/internal/rundir"
+	"github.com/dynosim/dynosim/lower"
+	"github.com/dynosim/dynosim/metrics"
+	"github.com/dynosim/dynosim/schemas"
+)
+
+// TestWorkloadsComeBack lowers random sources into a folder and reads it again: the workload must be the same in
+// every exported field, so that a field that is added and not stored is noticed.
+func TestWorkloadsComeBack(t *testing.T) {
+	sessionNames := cmp.Transformer("sessions", func(s *lower.Sessions) []string {
+		if s == nil {
+			return nil
+		}
+		names := []string{fmt.Sprint(s.First)}
+		for i := range s.Len() {
+			names = append(names, s.Name(i))
+		}
+		return names
+	})
+	rapid.Check(t, func(rt *rapid.T) {
+		dir := t.TempDir()
+		defer os.RemoveAll(dir)
+		spec := drawSpec(rt, dir)
+		path := filepath.Join(dir, "lowered")
+		var want *lower.Workload
+		d, err := create(path, false)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		err = makeFolder(context.Background(), d, slices.Concat(ingestTables, lowerTables), func(ctx context.Context, _ *rundir.Dir, rec *metrics.Recorders) (*front, error) {
+			f, err := fuse(ctx, spec, silent{}, rec)
+			if err == nil {
+				want = f.workload
+			}
+			return f, err
+		}, "ingest", "lower")
+		if err != nil {
+			rt.Skip(err)
+		}
+		f, err := openFolder(path, "ingest", "lower")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		got, err := f.workload()
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if diff := cmp.Diff(got, want, cmpopts.EquateNaNs(), cmpopts.EquateEmpty(), sessionNames); diff != "" {
+			rt.Fatal(diff)
+		}
+		if (got.AuthoredStart == nil) != (want.AuthoredStart == nil) {
+			rt.Fatal("prescribed outputs appeared or vanished")
+		}
+	})
+}
+
+// TestEverySettingCounts changes each field of a source and a load: somewhere the digest of the stage must change with
+// it, so that a cache never gives what was made with other settings.
+func TestEverySettingCounts(t *testing.T) {
+	sources := []schemas.SourceSpec{
+		{Kind: schemas.SourceSynthetic, InputTokens: 5, OutputTokens: 5, Count: 5, Turns: 2, SharedPrefixRatio: 0.5, PrefixGroups: 2},
+		{Kind: schemas.SourceTrace, Format: schemas.FormatAppliedCompute, BlockTokens: 4, SharedPrefixRatio: 0.5, PrefixGroups: 2},
+	}
+	loads := []schemas.LoadSpec{
+		{Kind: schemas.LoadConcurrency, Concurrency: 2}, {Kind: schemas.LoadPoisson, RatePerSecond: 2, Speedup: 1}, {Kind: schemas.LoadConstantInterval, IntervalMS: 2, Speedup: 1},
+	}
+	counts := func(bases int, of func(base int) (any, func() string)) {
+		base, _ := of(0)
+		fields := reflect.TypeOf(base).Elem()
+		for i := range fields.NumField() {
+			name, seen := fields.Field(i).Name, false
+			for b := range bases {
+				value, digest := of(b)
+				before := digest()
+				change(reflect.ValueOf(value).Elem().Field(i))
+				seen = seen || digest() != before
+			}
+			if !seen && name != "Paths" { // the content of the files counts in their place
+				t.Errorf("%s.%s has no part in the digest", fields, name)
+			}
+		}
+	}
+	counts(len(sources), func(b int) (any, func() string) {
+		spec := &schemas.RunSpec{Source: sources[b]}
+		return &spec.Source, func() string { return digestIngest(sourceSettings(spec), nil) }
+	})
+	counts(len(loads), func(b int) (any, func() string) {
+		spec := &schemas.RunSpec{Load: loads[b]}
+		return &spec.Load, func() string { return digestLower("", loadSettings(spec)) }
+	})
+	spec := &schemas.RunSpec{Source: sources[0]}
+	before := digestIngest(sourceSettings(spec), nil)
+	if spec.Engine.BlockTokens = 16; digestIngest(sourceSettings(spec), nil) == before {
+		t.Error("the engine's block size, in which shared prefixes are counted, has no part in the digest")
+	}
+}
+
+// change gives a field another value.
+func change(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(v.String() + "x")
+	case reflect.Int64:
+		v.SetInt(v.Int() + 1)
+	case reflect.Uint64:
+		v.SetUint(v.Uint() + 1)
+	case reflect.Float64:
+		v.SetFloat(v.Float() + 0.25)
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Slice:
+		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+	default:
+		panic("no change for a field of type " + v.Type().String())
+	}
+}
