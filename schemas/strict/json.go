@@ -10,7 +10,7 @@ import (
 )
 
 // ReadJSON parses one JSON value. Numbers keep their literal: one without a fraction or
-// an exponent is an Int of any length, any other a Float. Refused, each as one problem:
+// an exponent is an Int of any length (-0 is 0, as in YAML), any other a Float. Refused, each as one problem:
 // more than MaxJSONBytes, text that is not UTF-8, anything after the value, a member given
 // twice, deep nesting. Empty input is a Null node.
 func ReadJSON(name string, data []byte) (*Node, Problems) {
@@ -102,8 +102,11 @@ func (r *jsonReader) value(depth int) *Node {
 		out.Kind, out.Text = TextKind, v
 	case json.Number:
 		out.Kind, out.Text = IntKind, string(v)
-		if strings.ContainsAny(out.Text, ".eE") {
+		switch {
+		case strings.ContainsAny(out.Text, ".eE"):
 			out.Kind = FloatKind
+		case out.Text == "-0": // the only integer that JSON spells in two ways
+			out.Text = "0"
 		}
 	case json.Delim:
 		if depth >= maxDepth {

@@ -92,6 +92,16 @@ func TestJSONIsYAML(t *testing.T) {
 	})
 }
 
+// TestMinusZero checks that the integer zero is one number in both languages, whatever its sign.
+func TestMinusZero(t *testing.T) {
+	for _, read := range []func(string, []byte) (*Node, Problems){ReadJSON, ReadYAML} {
+		n, problems := read("a", []byte("-0"))
+		if len(problems) > 0 || n.Kind != IntKind || n.Text != "0" {
+			t.Errorf("-0 is %+v, %v; want the integer 0", n, problems)
+		}
+	}
+}
+
 // same compares places.
 func same(t *rapid.T, a, b *Node, text string) {
 	if a.Line != b.Line || a.Column != b.Column {
