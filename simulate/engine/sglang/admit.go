@@ -1,6 +1,7 @@
 package sglang
 
 import (
+	"math"
 	"slices"
 
 	"github.com/dynosim/dynosim/simulate/engine"
@@ -22,7 +23,8 @@ func (k *Rank) formBatch() {
 	if slots == 0 {
 		return
 	}
-	total := float64(k.tree.available()*page) - k.reserved()
+	// While it is enough, total is only an upper bound.
+	total, exact := k.mostRoom(), false
 	input, chunk := cfg.Settings.MaxPrefillTokens, cfg.Settings.ChunkTokens
 	for int64(len(k.batch)) < slots && k.waiting.len() > 0 && chunk > 0 {
 		slot := k.waiting.at(0)
@@ -44,6 +46,12 @@ func (k *Rank) formBatch() {
 		}
 		if float64(charge+hold) >= total || charge > input || charge > chunk {
 			return
+		}
+		if !exact {
+			exact, total = true, float64(k.tree.available()*page)-k.reserved()
+			if float64(charge+hold) >= total {
+				return
+			}
 		}
 		if !k.allocate(slot, r, start, start+take) {
 			return
@@ -69,6 +77,19 @@ func (k *Rank) reserved() (tokens float64) {
 		tokens += float64(float64(min(left, clip)) * k.ratio)
 	}
 	return tokens
+}
+
+// mostRoom is at least the tokens that available pages and reserved leave. The sum over the
+// steady requests is known as an integer; adding up n products of one factor is off by a
+// relative error of at most n+1 roundings.
+func (k *Rank) mostRoom() float64 {
+	n := len(k.running)
+	if k.steady != int64(n) {
+		return math.Inf(1)
+	}
+	const rounding = 1.0 / (1 << 52)
+	pool, reserve := float64(k.tree.available()*k.cfg.PageTokens), float64(k.reserve)*k.ratio
+	return pool - reserve + rounding*(pool+float64(n+4)*reserve)
 }
 
 // lookUp is the number of leading pages of a fresh request that it can use; a request that

@@ -128,6 +128,11 @@ type Rank struct {
 	lastStepMS float64
 	phases     phases
 	finishes   finishHeap
+	// reserve is the sum over the steady requests of their remaining tokens, each clipped; it
+	// falls by falling with a step, and clips are the steps at which further requests come
+	// down to the clip.
+	reserve, falling int64
+	clips            finishHeap
 	// anchors are the steps at which steady requests store their first own page.
 	anchors finishHeap
 	fresh   []int32

@@ -29,6 +29,13 @@ func (k *Rank) makeSteady(slot int32, r *engine.Request) {
 	last := k.step + remaining(r)
 	k.finishes.push(finish{last, r.Join, slot})
 	k.fresh = append(k.fresh, slot)
+	clip := k.cfg.Settings.ClipNewTokens
+	k.reserve += min(remaining(r), clip)
+	if remaining(r) <= clip {
+		k.falling++
+	} else if clip > 0 {
+		k.clips.push(finish{last - clip, r.Join, slot})
+	}
 	if page := k.cfg.PageTokens; k.cfg.PrefixCaching && !k.anchored(r) {
 		if at := k.step + page - r.Computed%page; at < last {
 			k.anchors.push(finish{at, r.Join, slot})
@@ -77,6 +84,11 @@ func (k *Rank) advance(endMS float64) {
 	k.round++
 	k.draws = 0
 	k.lengthSum += k.steady
+	k.reserve -= k.falling
+	for len(k.clips) > 0 && k.clips[0].step == k.step {
+		k.clips.pop()
+		k.falling++
+	}
 	for len(k.anchors) > 0 && k.anchors[0].step == k.step {
 		r := k.request(k.anchors.pop().slot)
 		k.sync(r)
@@ -98,6 +110,12 @@ func (k *Rank) leaveSteady(r *engine.Request, unstored int64) {
 	r.Steady, r.GapTo = false, k.step
 	k.steady--
 	k.lengthSum -= r.Length()
+	if clip := k.cfg.Settings.ClipNewTokens; remaining(r) > clip {
+		k.reserve -= clip
+	} else if clip > 0 {
+		k.reserve -= remaining(r)
+		k.falling--
+	}
 	k.phases.add(r.Computed, k.step, -1)
 	page := k.cfg.PageTokens
 	to := (r.Computed - unstored) / page
@@ -116,7 +134,7 @@ func (k *Rank) settle() {
 	if k.steady == 0 {
 		return
 	}
-	k.finishes, k.anchors = k.finishes[:0], k.anchors[:0]
+	k.finishes, k.anchors, k.clips = k.finishes[:0], k.anchors[:0], k.clips[:0]
 	for _, slot := range k.fresh {
 		// Its last token is the one its own field says.
 		k.request(slot).GapFrom = -1
