@@ -1,5 +1,7 @@
 package simulate
 
+import "github.com/dynosim/dynosim/simulate/heap"
+
 // class orders events of one instant (spec 05 section 2).
 type class uint8
 
@@ -21,7 +23,8 @@ type event struct {
 	ordinal int64
 }
 
-func (a *event) before(b *event) bool {
+// Before is the order of spec 05 section 2.
+func (a *event) Before(b *event) bool {
 	if a.at != b.at {
 		return a.at < b.at
 	}
@@ -37,49 +40,5 @@ func (a *event) before(b *event) bool {
 	return a.ordinal < b.ordinal
 }
 
-// eventQueue is a binary heap of events.
-type eventQueue []event
-
-func (q *eventQueue) push(e event) {
-	s := append(*q, e)
-	i := len(s) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if !e.before(&s[up]) {
-			break
-		}
-		s[i] = s[up]
-		i = up
-	}
-	s[i] = e
-	*q = s
-}
-
-func (q *eventQueue) pop() event {
-	s := *q
-	top := s[0]
-	n := len(s) - 1
-	e := s[n]
-	s = s[:n]
-	*q = s
-	if n == 0 {
-		return top
-	}
-	i := 0
-	for {
-		c := 2*i + 1
-		if c >= n {
-			break
-		}
-		if c+1 < n && s[c+1].before(&s[c]) {
-			c++
-		}
-		if !s[c].before(&e) {
-			break
-		}
-		s[i] = s[c]
-		i = c
-	}
-	s[i] = e
-	return top
-}
+// eventQueue holds the events to come, the next one first.
+type eventQueue = heap.Heap[event, *event]

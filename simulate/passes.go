@@ -18,7 +18,7 @@ type launched struct {
 // endPasses delivers the passes that end now.
 func (c *cluster) endPasses() (changed bool) {
 	for len(c.events) > 0 && c.events[0].at == c.now {
-		e := c.events.pop()
+		e := c.events.Pop()
 		c.endPass(e.worker)
 		changed = true
 	}
@@ -127,7 +127,7 @@ func (c *cluster) launch() error {
 		if err != nil {
 			return err
 		}
-		c.events.push(event{at: end, class: passEnd, pool: uint8(schemas.PoolAggregated), worker: l.worker, ordinal: c.workers[l.worker].pass})
+		c.events.Push(event{at: end, class: passEnd, pool: uint8(schemas.PoolAggregated), worker: l.worker, ordinal: c.workers[l.worker].pass})
 	}
 	c.launched = c.launched[:0]
 	return nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dynosim/dynosim/lower"
+	"github.com/dynosim/dynosim/simulate/heap"
 )
 
 // turn is a request that becomes ready at a time. Turns of one instant are taken in order
@@ -16,7 +17,8 @@ type turn struct {
 	node    int32
 }
 
-func (a *turn) before(b *turn) bool {
+// Before is the order in which turns are taken.
+func (a *turn) Before(b *turn) bool {
 	return a.at < b.at || a.at == b.at && (a.session < b.session || a.session == b.session && a.node < b.node)
 }
 
@@ -31,7 +33,7 @@ type source struct {
 	next int
 	// order has the sessions of an open loop by first arrival.
 	order []int32
-	heap  []turn
+	heap  heap.Heap[turn, *turn]
 	// unfinished counts the sessions whose last turn has not ended.
 	unfinished int
 }
@@ -62,7 +64,7 @@ func (s *source) firstRelease(session int32) float64 {
 
 // activate makes the first turn of the next session ready.
 func (s *source) activate(at float64) {
-	s.push(turn{at, int32(s.next), s.sessions.First[s.next]})
+	s.heap.Push(turn{at, int32(s.next), s.sessions.First[s.next]})
 	s.next++
 }
 
@@ -97,7 +99,7 @@ func (s *source) pop(now float64, room int64) (node, session int32, ready bool) 
 	if s.next < len(s.order) {
 		first := s.order[s.next]
 		t := turn{s.firstRelease(first), first, s.sessions.First[first]}
-		if t.at <= now && (len(s.heap) == 0 || t.before(&s.heap[0])) {
+		if t.at <= now && (len(s.heap) == 0 || t.Before(&s.heap[0])) {
 			s.next++
 			return t.node, t.session, true
 		}
@@ -105,7 +107,7 @@ func (s *source) pop(now float64, room int64) (node, session int32, ready bool) 
 	if len(s.heap) == 0 || s.heap[0].at > now {
 		return 0, -1, false
 	}
-	t := s.popHeap()
+	t := s.heap.Pop()
 	return t.node, t.session, true
 }
 
@@ -118,7 +120,7 @@ func (s *source) ended(node, session int32, now float64) {
 		return
 	}
 	if !s.last(node, session) {
-		s.push(turn{now + s.nodes.DelayMS[node+1], session, node + 1})
+		s.heap.Push(turn{now + s.nodes.DelayMS[node+1], session, node + 1})
 		return
 	}
 	s.unfinished--
@@ -133,47 +135,4 @@ func (s *source) exhausted() bool {
 		return s.next >= s.nodes.Len()
 	}
 	return s.unfinished == 0
-}
-
-func (s *source) push(t turn) {
-	h := append(s.heap, t)
-	i := len(h) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if !t.before(&h[up]) {
-			break
-		}
-		h[i] = h[up]
-		i = up
-	}
-	h[i] = t
-	s.heap = h
-}
-
-func (s *source) popHeap() turn {
-	h := s.heap
-	top := h[0]
-	n := len(h) - 1
-	t := h[n]
-	h = h[:n]
-	s.heap = h
-	i := 0
-	for n > 0 {
-		c := 2*i + 1
-		if c >= n {
-			break
-		}
-		if c+1 < n && h[c+1].before(&h[c]) {
-			c++
-		}
-		if !h[c].before(&t) {
-			break
-		}
-		h[i] = h[c]
-		i = c
-	}
-	if n > 0 {
-		h[i] = t
-	}
-	return top
 }

@@ -69,6 +69,23 @@ type Request struct {
 // Length is L: prompt and produced tokens.
 func (r *Request) Length() int64 { return r.Prompt + r.Output }
 
+// Produced is the number of tokens the request has produced when its rank is at step, those
+// of a pass in flight included.
+func (r *Request) Produced(step int64) int64 {
+	if r.Steady {
+		return r.Output + step - r.Base
+	}
+	return r.Output
+}
+
+// Sync makes the fields of a steady request true at step.
+func (r *Request) Sync(step int64) {
+	gained := step - r.Base
+	r.Output += gained
+	r.Computed += gained
+	r.Base = step
+}
+
 // Table holds the live requests in slots that are used again.
 type Table struct {
 	Slots []Request

@@ -26,8 +26,8 @@ func (k *Rank) formBatch() {
 	// While it is enough, total is only an upper bound.
 	total, exact := k.mostRoom(), false
 	input, chunk := cfg.Settings.MaxPrefillTokens, cfg.Settings.ChunkTokens
-	for int64(len(k.batch)) < slots && k.waiting.len() > 0 && chunk > 0 {
-		slot := k.waiting.at(0)
+	for int64(len(k.batch)) < slots && k.waiting.Len() > 0 && chunk > 0 {
+		slot := k.waiting.At(0)
 		r := k.request(slot)
 		start := max(r.Computed, k.lookUp(slot, r)*page)
 		extend := r.Length() - start
@@ -56,7 +56,7 @@ func (k *Rank) formBatch() {
 		if !k.allocate(slot, r, start, start+take) {
 			return
 		}
-		k.waiting.popFront()
+		k.waiting.PopFront()
 		k.order.sorted, k.head.slot = false, -1
 		k.batch = append(k.batch, slot)
 		total -= float64(charge + hold)
@@ -183,7 +183,7 @@ type ranked struct {
 // Sorting again without a change in the queue or the tree would change nothing.
 func (k *Rank) sortWaiting() {
 	o := &k.order
-	n := k.waiting.len()
+	n := k.waiting.Len()
 	if !k.cfg.Settings.LongestPrefixFirst || !k.cfg.PrefixCaching || n > maxSorted ||
 		o.sorted && o.version == k.tree.version {
 		return
@@ -192,7 +192,7 @@ func (k *Rank) sortWaiting() {
 	first := k.pagesFor(commonTokens)
 	o.entries, o.seen = o.entries[:0], o.seen[:0]
 	for i := range n {
-		slot := k.waiting.at(i)
+		slot := k.waiting.At(i)
 		r := k.request(slot)
 		s := k.sequence(r)
 		e := ranked{slot: slot, matched: k.tree.match(&s, r.Length()/page) * page}
@@ -215,7 +215,7 @@ func (k *Rank) sortWaiting() {
 		return int(b.matched - a.matched)
 	})
 	for i, e := range o.entries {
-		k.waiting.set(i, e.slot)
+		k.waiting.Set(i, e.slot)
 	}
 	o.sorted, o.version = true, k.tree.version
 }

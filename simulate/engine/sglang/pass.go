@@ -21,7 +21,7 @@ func (k *Rank) Decide(nowMS float64, _ int64) (endMS float64) {
 	if k.tooLong > 0 {
 		k.refuse()
 	}
-	if k.waiting.len() > 0 {
+	if k.waiting.Len() > 0 {
 		k.sortWaiting()
 		if !k.deferring {
 			k.formBatch()
@@ -38,13 +38,13 @@ func (k *Rank) Decide(nowMS float64, _ int64) (endMS float64) {
 
 // refuse takes the prompts that the model length does not allow out of the queue.
 func (k *Rank) refuse() {
-	n := k.waiting.len()
+	n := k.waiting.Len()
 	for range n {
-		slot := k.waiting.popFront()
+		slot := k.waiting.PopFront()
 		if k.request(slot).Prompt >= k.cfg.MaxModelLen {
 			k.rejects = append(k.rejects, slot)
 		} else {
-			k.waiting.pushBack(slot)
+			k.waiting.PushBack(slot)
 		}
 	}
 	k.tooLong = 0
@@ -67,7 +67,7 @@ func (k *Rank) startBatch() {
 		r := k.request(slot)
 		if r.Computed < r.Length() {
 			k.store(r, k.draw)
-			k.waiting.pushFront(slot)
+			k.waiting.PushFront(slot)
 			k.order.sorted = false
 			continue
 		}
@@ -106,7 +106,7 @@ func (k *Rank) Emit(endMS float64) {
 	if p.Effect() {
 		p.Repeat = engine.RepeatLater
 	}
-	p.Running, p.Waiting = int32(len(k.running)), int32(k.waiting.len())
+	p.Running, p.Waiting = int32(len(k.running)), int32(k.waiting.Len())
 }
 
 // settleRatio is steps 11 and 12 of spec 04 section 5; after a retraction the ratio is the
@@ -125,7 +125,7 @@ func (k *Rank) settleRatio() {
 		p.Repeat = engine.RepeatCountdown
 	case k.ratio != k.before:
 		p.Repeat = engine.RepeatRatio
-	case len(k.running) > 0 || k.waiting.len() > 0:
+	case len(k.running) > 0 || k.waiting.Len() > 0:
 		p.Repeat = engine.RepeatNever
 	}
 }

@@ -96,7 +96,7 @@ type Rank struct {
 	// gaps receives the gaps of requests that decoded one by one.
 	gaps func(gapMS float64, count int64)
 
-	waiting queue
+	waiting engine.Queue
 	// running is in list order, which is ascending Request.Join.
 	running []int32
 	join    int64
@@ -126,17 +126,17 @@ type Rank struct {
 	step       int64
 	lengthSum  int64
 	lastStepMS float64
-	phases     phases
-	finishes   finishHeap
+	phases     engine.Phases
+	finishes   engine.Finishes
 	// reserve is the sum over the steady requests of their remaining tokens, each clipped; it
 	// falls by falling with a step, and clips are the steps at which further requests come
 	// down to the clip.
 	reserve, falling int64
-	clips            finishHeap
+	clips            engine.Finishes
 	// anchors are the steps at which steady requests store their first own page.
-	anchors finishHeap
+	anchors engine.Finishes
 	fresh   []int32
-	log     gapLog
+	log     engine.GapLog
 
 	order order
 	head  head
@@ -160,7 +160,7 @@ func NewRank(cfg *Config, _ *schemas.EngineSpec, scheduler int, group *Group, re
 	k := &Rank{
 		cfg: cfg, group: group, requests: requests, content: content, gaps: gaps,
 		tree:   newTree(cfg.Pages, cfg.PageTokens, cfg.PathTokens),
-		phases: newPhases(cfg.PageTokens), lastStepMS: math.NaN(), head: head{slot: -1},
+		phases: engine.NewPhases(cfg.PageTokens), lastStepMS: math.NaN(), head: head{slot: -1},
 	}
 	k.start = 0.7 * cfg.Settings.Conservativeness
 	k.floor = k.start * 0.14
@@ -172,7 +172,7 @@ func NewRank(cfg *Config, _ *schemas.EngineSpec, scheduler int, group *Group, re
 	return k
 }
 
-// Submit adds a request to the back of the waiting queue (spec 04 section 3).
+// Submit adds a request to the back of the waiting engine.Queue (spec 04 section 3).
 func (k *Rank) Submit(slot int32) {
 	r := k.request(slot)
 	if l := k.cfg.MaxModelLen; l != schemas.Unlimited {
@@ -184,16 +184,16 @@ func (k *Rank) Submit(slot int32) {
 	k.enqueue(slot)
 }
 
-// enqueue adds a request to the back of the waiting queue.
+// enqueue adds a request to the back of the waiting engine.Queue.
 func (k *Rank) enqueue(slot int32) {
-	k.waiting.pushBack(slot)
+	k.waiting.PushBack(slot)
 	k.order.sorted = false
 }
 
 // Idle reports whether the rank has nothing to do: the passes that a deferral counts are
 // run although no request is there (spec 04 section 5.1).
 func (k *Rank) Idle() bool {
-	return len(k.running) == 0 && k.waiting.len() == 0 && k.group.blocked == 0
+	return len(k.running) == 0 && k.waiting.Len() == 0 && k.group.blocked == 0
 }
 
 // Pass returns what the last Decide and Emit did.

@@ -5,7 +5,7 @@ import "github.com/dynosim/dynosim/simulate/engine"
 // takeTogether takes the pages that the steady requests begin at this step. It reports false
 // and changes nothing when there are too few.
 func (k *Rank) takeTogether() bool {
-	n := k.phases.at(k.step)
+	n := k.phases.At(k.step)
 	if n > k.tree.available() {
 		return false
 	}
@@ -25,20 +25,20 @@ func (k *Rank) makeSteady(slot int32, r *engine.Request) {
 	r.Steady, r.Base, r.GapFrom, r.GapTo = true, k.step, k.step, k.step
 	k.steady++
 	k.lengthSum += r.Length()
-	k.phases.add(r.Computed, k.step, 1)
+	k.phases.Add(r.Computed, k.step, 1)
 	last := k.step + remaining(r)
-	k.finishes.push(finish{last, r.Join, slot})
+	k.finishes.Push(engine.Finish{Step: last, Join: r.Join, Slot: slot})
 	k.fresh = append(k.fresh, slot)
 	clip := k.cfg.Settings.ClipNewTokens
 	k.reserve += min(remaining(r), clip)
 	if remaining(r) <= clip {
 		k.falling++
 	} else if clip > 0 {
-		k.clips.push(finish{last - clip, r.Join, slot})
+		k.clips.Push(engine.Finish{Step: last - clip, Join: r.Join, Slot: slot})
 	}
 	if page := k.cfg.PageTokens; k.cfg.PrefixCaching && !k.anchored(r) {
 		if at := k.step + page - r.Computed%page; at < last {
-			k.anchors.push(finish{at, r.Join, slot})
+			k.anchors.Push(engine.Finish{Step: at, Join: r.Join, Slot: slot})
 		}
 	}
 }
@@ -46,14 +46,6 @@ func (k *Rank) makeSteady(slot int32, r *engine.Request) {
 // anchored tells whether the request's node ends with a page that only the request can have.
 func (k *Rank) anchored(r *engine.Request) bool {
 	return r.Cached > r.Identified*k.cfg.PageTokens
-}
-
-// sync makes the fields of a steady request true.
-func (k *Rank) sync(r *engine.Request) {
-	gained := k.step - r.Base
-	r.Output += gained
-	r.Computed += gained
-	r.Base = k.step
 }
 
 // advance gives every steady request one token.
@@ -85,17 +77,17 @@ func (k *Rank) advance(endMS float64) {
 	k.draws = 0
 	k.lengthSum += k.steady
 	k.reserve -= k.falling
-	for len(k.clips) > 0 && k.clips[0].step == k.step {
-		k.clips.pop()
+	for len(k.clips) > 0 && k.clips[0].Step == k.step {
+		k.clips.Pop()
 		k.falling++
 	}
-	for len(k.anchors) > 0 && k.anchors[0].step == k.step {
-		r := k.request(k.anchors.pop().slot)
-		k.sync(r)
+	for len(k.anchors) > 0 && k.anchors[0].Step == k.step {
+		r := k.request(k.anchors.Pop().Slot)
+		r.Sync(k.step)
 		k.store(r, func() uint64 { return decodeTick(k.round, r.Join) })
 	}
-	for len(k.finishes) > 0 && k.finishes[0].step == k.step {
-		slot := k.finishes.pop().slot
+	for len(k.finishes) > 0 && k.finishes[0].Step == k.step {
+		slot := k.finishes.Pop().Slot
 		r := k.request(slot)
 		k.leaveSteady(r, 1)
 		r.LastTokenMS = endMS
@@ -106,7 +98,7 @@ func (k *Rank) advance(endMS float64) {
 // leaveSteady makes a steady request's own fields and its node true and takes it out of the
 // sums. The last unstored tokens are not in the tree yet.
 func (k *Rank) leaveSteady(r *engine.Request, unstored int64) {
-	k.sync(r)
+	r.Sync(k.step)
 	r.Steady, r.GapTo = false, k.step
 	k.steady--
 	k.lengthSum -= r.Length()
@@ -116,7 +108,7 @@ func (k *Rank) leaveSteady(r *engine.Request, unstored int64) {
 		k.reserve -= remaining(r)
 		k.falling--
 	}
-	k.phases.add(r.Computed, k.step, -1)
+	k.phases.Add(r.Computed, k.step, -1)
 	page := k.cfg.PageTokens
 	to := (r.Computed - unstored) / page
 	if !k.cfg.PrefixCaching || to <= r.Cached/page {
@@ -153,7 +145,7 @@ func (k *Rank) settle() {
 		}
 		k.leaveSteady(r, 0)
 		if k.cfg.TrackGaps {
-			k.ownGaps(r)
+			k.log.Own(r)
 		}
 	}
 }
@@ -163,8 +155,8 @@ func (k *Rank) settle() {
 // pass changes nothing in it. Passes of no length are left to the cluster: it runs them
 // before the arrivals of their instant.
 func (k *Rank) Coasting() bool {
-	return k.steady > 0 && k.pass.EndMS+k.cfg.minDecodeMS > k.pass.EndMS && k.steady == int64(len(k.running)) && k.waiting.len() == 0 && !k.cfg.Exact &&
-		k.phases.at(k.step) <= k.tree.available()
+	return k.steady > 0 && k.pass.EndMS+k.cfg.minDecodeMS > k.pass.EndMS && k.steady == int64(len(k.running)) && k.waiting.Len() == 0 && !k.cfg.Exact &&
+		k.phases.At(k.step) <= k.tree.available()
 }
 
 // Coast decides and emits the next pass of a coasting rank, which begins at the end of the

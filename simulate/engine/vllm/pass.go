@@ -28,11 +28,11 @@ func (k *Rank) Decide(nowMS float64, count int64) (endMS float64) {
 		k.settle(false)
 		k.scheduleRunning()
 	}
-	if k.waiting.len() > 0 {
+	if k.waiting.Len() > 0 {
 		k.admit()
 	}
 	if !k.deferring && p.Preempted == 0 {
-		k.bound = k.waiting.len() > 0
+		k.bound = k.waiting.Len() > 0
 	}
 	if p.PrefillRequests > 0 {
 		p.PrefillMS = k.cfg.Timing.PrefillMS(p.PrefillRequests, k.promptSum, k.cachedSum)
@@ -42,7 +42,7 @@ func (k *Rank) Decide(nowMS float64, count int64) (endMS float64) {
 	} else {
 		k.charge()
 	}
-	p.Running, p.Waiting = int32(len(k.running)), int32(k.waiting.len())
+	p.Running, p.Waiting = int32(len(k.running)), int32(k.waiting.Len())
 	p.DecodeMS = k.cfg.Timing.DecodeMS(p.DecodeRequests, p.DecodeTokens)
 	return (nowMS + p.PrefillMS) + p.DecodeMS
 }
@@ -65,7 +65,7 @@ func (k *Rank) passedOver(slot int32) bool {
 
 // takeTogether takes the blocks that the steady requests begin at this step.
 func (k *Rank) takeTogether() {
-	n := k.phases.at(k.step)
+	n := k.phases.At(k.step)
 	k.pool.Take(n)
 	k.owned += n
 }
@@ -80,7 +80,7 @@ func (k *Rank) canAdvanceTogether(nowMS float64) bool {
 	if others == 1 && k.request(k.running[len(k.running)-1]).Steady {
 		return false
 	}
-	return k.steady == 0 || k.lastEnd == nowMS && k.phases.at(k.step) <= k.pool.Available()
+	return k.steady == 0 || k.lastEnd == nowMS && k.phases.At(k.step) <= k.pool.Available()
 }
 
 // scheduleRunning is step 1 of spec 03 section 5.1. The index is not corrected when a
@@ -103,15 +103,15 @@ func (k *Rank) scheduleRunning() {
 // admit is step 2 of spec 03 section 5.1.
 func (k *Rank) admit() {
 	p, cfg := &k.pass, k.cfg
-	for p.Preempted == 0 && int64(len(k.running)) < cfg.MaxSequences && k.waiting.len() > 0 {
-		slot := k.waiting.at(0)
+	for p.Preempted == 0 && int64(len(k.running)) < cfg.MaxSequences && k.waiting.Len() > 0 {
+		slot := k.waiting.At(0)
 		r := k.request(slot)
 		whole := k.blocksFor(r.Length())
 		if cfg.NoEvict {
 			whole = k.blocksFor(r.Prompt + r.MaxOutput)
 		}
 		if r.Prompt >= cfg.MaxModelLen || r.Admissions == 0 && whole > k.pool.Total() {
-			k.waiting.popFront()
+			k.waiting.PopFront()
 			k.rejects = append(k.rejects, slot)
 			k.blocked = -1
 			continue
@@ -137,7 +137,7 @@ func (k *Rank) admit() {
 		if k.schedule(slot, true) != scheduled {
 			return
 		}
-		k.waiting.removeAt(int(p.Preempted))
+		k.waiting.RemoveAt(int(p.Preempted))
 		k.blocked = -1
 		r.Join = k.join
 		k.join++
@@ -245,8 +245,8 @@ func (k *Rank) advance(endMS float64) {
 		k.request(slot).SecondTokenMS = endMS
 	}
 	k.second = k.second[:0]
-	for len(k.finishes) > 0 && k.finishes[0].step == k.step {
-		slot := k.finishes.pop().slot
+	for len(k.finishes) > 0 && k.finishes[0].Step == k.step {
+		slot := k.finishes.Pop().Slot
 		r := k.request(slot)
 		k.leaveSteady(r)
 		r.LastTokenMS = endMS

@@ -78,7 +78,7 @@ type Rank struct {
 	// Gap receives the gaps of requests that decoded in the exact way.
 	gaps func(gapMS float64, count int64)
 
-	waiting queue
+	waiting engine.Queue
 	// running is in list order, which is ascending Request.Join.
 	running []int32
 	join    int64
@@ -106,8 +106,8 @@ type Rank struct {
 	steady    int64
 	step      int64
 	lengthSum int64
-	phases    phases
-	finishes  finishHeap
+	phases    engine.Phases
+	finishes  engine.Finishes
 	// second lists the steady requests whose next token is their second.
 	second []int32
 	// together says that the pass being decided advances all steady requests at once.
@@ -117,7 +117,7 @@ type Rank struct {
 	// authored counts running requests with authored output.
 	authored int
 	lastEnd  float64
-	log      gapLog
+	log      engine.GapLog
 
 	// hits is the result of the last look-up: leading visible blocks.
 	hits []int32
@@ -133,7 +133,7 @@ type Rank struct {
 func NewRank(cfg *Config, e *schemas.EngineSpec, scheduler int, requests *engine.Table, content *engine.Content, gaps func(float64, int64)) *Rank {
 	k := &Rank{
 		cfg: cfg, requests: requests, content: content, gaps: gaps,
-		pool: kv.New(e.NumBlocks, cfg.Positions, e.PrefixCaching), phases: newPhases(cfg.BlockTokens), blocked: -1,
+		pool: kv.New(e.NumBlocks, cfg.Positions, e.PrefixCaching), phases: engine.NewPhases(cfg.BlockTokens), blocked: -1,
 		lastEnd: math.NaN(),
 	}
 	if cfg.Speculation.DraftTokens > 0 {
@@ -142,7 +142,7 @@ func NewRank(cfg *Config, e *schemas.EngineSpec, scheduler int, requests *engine
 	return k
 }
 
-// Submit adds a request to the back of the waiting queue (spec 03 section 3).
+// Submit adds a request to the back of the waiting engine.Queue (spec 03 section 3).
 func (k *Rank) Submit(slot int32) {
 	if k.cfg.NoEvict {
 		r := k.request(slot)
@@ -151,11 +151,11 @@ func (k *Rank) Submit(slot int32) {
 			r.MaxOutput = min(r.MaxOutput, whole-r.Prompt)
 		}
 	}
-	k.waiting.pushBack(slot)
+	k.waiting.PushBack(slot)
 }
 
 // Idle reports whether the rank has neither running nor waiting requests.
-func (k *Rank) Idle() bool { return len(k.running) == 0 && k.waiting.len() == 0 }
+func (k *Rank) Idle() bool { return len(k.running) == 0 && k.waiting.Len() == 0 }
 
 // Pass returns what the last Decide and Emit did.
 func (k *Rank) Pass() *engine.Pass { return &k.pass }

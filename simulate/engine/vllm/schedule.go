@@ -24,7 +24,7 @@ const (
 )
 
 // schedule computes as many tokens of a request as budget and pool allow (spec 03 section
-// 5.3). For the head of the waiting queue, k.hits is its look-up.
+// 5.3). For the head of the waiting engine.Queue, k.hits is its look-up.
 func (k *Rank) schedule(slot int32, head bool) verdict {
 	p, cfg := &k.pass, k.cfg
 	r := k.request(slot)
@@ -245,7 +245,7 @@ func (k *Rank) preempt(keep bool) int32 {
 	}
 	k.release(r, false)
 	r.Computed, r.Allocated = 0, 0
-	k.waiting.pushFront(slot)
+	k.waiting.PushFront(slot)
 	k.blocked = -1
 	k.pass.Preempted++
 	return slot
