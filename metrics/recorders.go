@@ -76,6 +76,9 @@ func Open(dir *rundir.Dir, selected []string) (*Recorders, error) {
 	r.source = sourceWriter{
 		requests: r.writers[schemas.Requests.Name], blocks: r.writers[schemas.Blocks.Name],
 		authored: r.writers[schemas.AuthoredOutputs.Name],
+		plays: playWriter{
+			plays: r.writers[schemas.SourcePlays.Name], nodes: r.writers[schemas.SourceNodes.Name], edges: r.writers[schemas.SourceEdges.Name],
+		},
 	}
 	r.sink = schemas.Sink{
 		Results:    recorderFor(r, resultsLayout, schemas.NewResultBatch, func(b *schemas.ResultBatch) (int, int) { return b.N, len(b.Node) }),

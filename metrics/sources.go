@@ -11,7 +11,7 @@ type NodeColumns struct {
 	// RequestIndex is the row of requests; nil numbers the nodes from 0.
 	RequestIndex []int32
 	// SessionName gives the name of a session, and Session the session of a node, -1 for
-	// none. Session and Turn are nil for a plain list of requests.
+	// none. Session and Turn are nil for a plain list of requests, Turn alone for a graph of plays.
 	SessionName   func(session int) string
 	Session, Turn []int32
 	// ReleaseMS is NaN where a predecessor or the concurrency limit decides.
@@ -44,7 +44,11 @@ func writeNodes(w *tableWriter, c *NodeColumns) error {
 				return c.SessionName(int(s)), true
 			})
 			w.i32Null(c.Session[lo:hi])
-			w.i32Null(c.Turn[lo:hi])
+			if c.Turn != nil {
+				w.i32Null(c.Turn[lo:hi])
+			} else {
+				w.nulls(hi - lo)
+			}
 		} else {
 			w.nulls(hi - lo)
 			w.nulls(hi - lo)
@@ -134,6 +138,7 @@ func writeNodeOutputs(w *tableWriter, c *NodeOutputColumns) error {
 // sourceWriter writes the tables requests, blocks and authored_outputs of one source.
 type sourceWriter struct {
 	requests, blocks, authored *tableWriter
+	plays                      playWriter
 	next                       int64 // request_index of the next row
 	index                      []int64
 	count, position            []int32
@@ -142,6 +147,9 @@ type sourceWriter struct {
 func (s *sourceWriter) write(b *schemas.RequestBatch) error {
 	first := s.next
 	s.next += int64(b.N)
+	if err := s.plays.write(b, first); err != nil {
+		return err
+	}
 	if w := s.requests; w != nil {
 		err := w.write(b.N, func(lo, hi int) {
 			s.index, s.count = s.index[:0], s.count[:0]

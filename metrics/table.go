@@ -249,6 +249,25 @@ func (w *tableWriter) i32Null(v []int32) {
 	w.fail(err)
 }
 
+// i64Null writes -1 as null.
+func (w *tableWriter) i64Null(v []int64) {
+	if w.err != nil {
+		return
+	}
+	w.levels = w.levels[:0]
+	present := make([]int64, 0, len(v))
+	for _, x := range v {
+		if x == -1 {
+			w.levels = append(w.levels, 0)
+			continue
+		}
+		w.levels = append(w.levels, 1)
+		present = append(present, x)
+	}
+	_, err := w.open().(*file.Int64ColumnChunkWriter).WriteBatch(present, w.levels, nil)
+	w.fail(err)
+}
+
 // nulls writes n nulls.
 func (w *tableWriter) nulls(n int) {
 	if w.err != nil {

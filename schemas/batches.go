@@ -43,6 +43,8 @@ type RequestBatch struct {
 	Authored    []uint32
 	AuthoredEnd []int
 	HasAuthored []bool
+	// Agentic is nil unless the source is a graph of plays.
+	Agentic *AgenticColumns
 }
 
 // Recorder takes full batches of one table. Take keeps full and returns an empty batch

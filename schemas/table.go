@@ -25,6 +25,9 @@ type Table struct {
 	Stage   string
 	Doc     string
 	Columns []Column
+	// Agentic tables exist for sources whose format may hold a dependency graph (see
+	// TraceFormat.MayBeAgentic), and are left out for every other.
+	Agentic bool
 }
 
 // Schema returns the Arrow schema, with the table's name and version as metadata.

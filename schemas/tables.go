@@ -32,7 +32,7 @@ var Requests = Table{Name: "requests", Version: 1, Stage: "ingest", Doc: "one so
 var Blocks = Table{Name: "blocks", Version: 1, Stage: "ingest", Doc: "one block id of one request", Columns: []Column{
 	{"request_index", tInt64, false, "the request"},
 	{"position", tInt32, false, "position in the request's list, from 0"},
-	{"block_id", tUint64, false, "the id in the source"},
+	{"block_id", tUint64, false, "the id in the source; the hash of a block's identity for format weka"},
 }}
 
 // AuthoredOutputs holds the output tokens that the source prescribes.
@@ -49,7 +49,7 @@ var Nodes = Table{Name: "nodes", Version: 1, Stage: "lower", Doc: "one request t
 	{"session_id", tString, true, "session name, generated ones included; null for a plain list of requests"},
 	{"session", tInt32, true, "session index; null for a plain list of requests"},
 	{"turn", tInt32, true, "turn of the session, from 0; null for a plain list of requests"},
-	{"release_ms", tFloat64, true, "arrival time; null when a predecessor or the concurrency limit decides"},
+	{"release_ms", tFloat64, true, "arrival time; null when a predecessor or the concurrency limit decides; in a graph of plays the earliest start of the node"},
 	{"input_tokens", tInt32, false, "prompt length; the new input for mooncake-delta"},
 	{"output_tokens", tInt32, false, "output length asked for"},
 	{"chain", tInt32, true, "last row of chains of the prompt; null when the prompt matches nothing"},
@@ -60,9 +60,9 @@ var Nodes = Table{Name: "nodes", Version: 1, Stage: "lower", Doc: "one request t
 var Edges = Table{Name: "edges", Version: 1, Stage: "lower", Doc: "one dependency between two nodes", Columns: []Column{
 	{"predecessor", tInt32, false, "node that must happen first"},
 	{"successor", tInt32, false, "node that waits"},
-	{"trigger", tString, false, "what of the predecessor counts: completion"},
+	{"trigger", tString, false, "what of the predecessor counts: completion, or dispatch in a graph of plays"},
 	{"delay_ms", tFloat64, false, "time between the trigger and the release of the successor"},
-	{"relation", tString, false, "why: sequence (next turn of a session)"},
+	{"relation", tString, false, "why: sequence (next turn of a session); in a graph of plays also spawn, join and replay_barrier"},
 }}
 
 // Chains holds the distinct prefixes of trace blocks.
@@ -173,4 +173,4 @@ var Run = Table{Name: "run", Version: 1, Stage: "simulate", Doc: "the run itself
 }}
 
 // AllTables lists every table in the order of the stages.
-var AllTables = []*Table{&Requests, &Blocks, &AuthoredOutputs, &Nodes, &Edges, &Chains, &NodeOutputs, &RequestResults, &Passes, &TokenGaps, &Admissions, &Routing, &Run}
+var AllTables = []*Table{&Requests, &Blocks, &AuthoredOutputs, &SourcePlays, &SourceNodes, &SourceEdges, &Nodes, &Edges, &Chains, &NodeOutputs, &Plays, &PlayNodes, &RequestResults, &Passes, &TokenGaps, &Admissions, &Routing, &Run}

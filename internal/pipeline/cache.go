@@ -159,7 +159,7 @@ func (r *runner) fromCache(ctx context.Context) error {
 		return nil // reading it gives the better error
 	}
 	source := digestIngest(sourceSettings(r.Spec), entries)
-	load := digestLower(source, loadSettings(r.Spec))
+	load := digestLower(source, r.Spec.Source.Format, loadSettings(r.Spec))
 	if f := c.find("lower", load); f != nil {
 		w, err := f.workload()
 		if err == nil {
@@ -183,7 +183,7 @@ func (r *runner) fillCache(ctx context.Context, c *cache, in *inputs, digest str
 	} else {
 		var err error
 		ingested, err = c.add("ingest", func(dir *rundir.Dir) (string, error) {
-			err := makeFolder(ctx, dir, ingestTables, func(ctx context.Context, _ *rundir.Dir, rec *metrics.Recorders) (f *front, err error) {
+			err := makeFolder(ctx, dir, ingestTables(r.Spec.Source.Format), func(ctx context.Context, _ *rundir.Dir, rec *metrics.Recorders) (f *front, err error) {
 				if made, err = readSource(ctx, r.Spec, in, false, r.Observer, rec.WriteRequests, builder.Add); err == nil {
 					err = in.unchanged()
 				}
@@ -196,7 +196,7 @@ func (r *runner) fillCache(ctx context.Context, c *cache, in *inputs, digest str
 		}
 	}
 	lowered, err := c.add("lower", func(dir *rundir.Dir) (string, error) {
-		err := makeFolder(ctx, dir, lowerTables, func(ctx context.Context, dir *rundir.Dir, rec *metrics.Recorders) (f *front, err error) {
+		err := makeFolder(ctx, dir, lowerTables(r.Spec.Source.Format), func(ctx context.Context, dir *rundir.Dir, rec *metrics.Recorders) (f *front, err error) {
 			if made == nil {
 				made, err = lowerFolder(ctx, ingested, r.Spec, r.Observer, rec)
 			} else {
@@ -205,7 +205,7 @@ func (r *runner) fillCache(ctx context.Context, c *cache, in *inputs, digest str
 			if err != nil {
 				return nil, err
 			}
-			return made, ingested.link(dir, ingestTables)
+			return made, ingested.link(dir, ingestTables(r.Spec.Source.Format))
 		}, "ingest", "lower")
 		if err != nil {
 			return "", err

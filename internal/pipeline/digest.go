@@ -41,10 +41,10 @@ func digestText(sum []byte) string { return "blake3:" + hex.EncodeToString(sum) 
 
 // digestStage identifies the tables of a stage by everything they depend on: the version of the tables,
 // the settings, and what came in.
-func digestStage(stage string, settings any, in []string) string {
+func digestStage(stage string, format schemas.TraceFormat, settings any, in []string) string {
 	versions := map[string]int{}
 	for _, t := range schemas.AllTables {
-		if t.Stage == stage {
+		if t.Stage == stage && (!t.Agentic || format.MayBeAgentic()) {
 			versions[t.Name] = t.Version
 		}
 	}
@@ -67,12 +67,12 @@ func digestIngest(settings rundir.SourceSettings, inputs []rundir.InputEntry) st
 		}
 		in = append(in, e.Digest+codec)
 	}
-	return digestStage("ingest", settings, in)
+	return digestStage("ingest", schemas.TraceFormat(settings.Format), settings, in)
 }
 
 // digestLower identifies the tables of lower behind those of an ingest.
-func digestLower(ingest string, settings rundir.LoadSettings) string {
-	return digestStage("lower", settings, []string{ingest})
+func digestLower(ingest string, format schemas.TraceFormat, settings rundir.LoadSettings) string {
+	return digestStage("lower", format, settings, []string{ingest})
 }
 
 // inputs digests the files of a source: regular files on another goroutine, others, which can be

@@ -14,15 +14,13 @@ import (
 	"github.com/dynosim/dynosim/schemas"
 )
 
-// The tables of the two stages before the simulation, in order.
-var (
-	ingestTables = tablesOf("ingest")
-	lowerTables  = tablesOf("lower")
-)
+// ingestTables and lowerTables are the tables of the two stages before the simulation, in order.
+func ingestTables(format schemas.TraceFormat) []string { return tablesOf("ingest", format) }
+func lowerTables(format schemas.TraceFormat) []string  { return tablesOf("lower", format) }
 
-func tablesOf(stage string) (names []string) {
+func tablesOf(stage string, format schemas.TraceFormat) (names []string) {
 	for _, t := range schemas.AllTables {
-		if t.Stage == stage {
+		if t.Stage == stage && (!t.Agentic || format.MayBeAgentic()) {
 			names = append(names, t.Name)
 		}
 	}
@@ -54,7 +52,7 @@ func openFolder(path string, stages ...string) (*folder, error) {
 			return nil, &InputError{fmt.Errorf("%s has no tables of the stage %s: make them with dynosim %s", path, stage, stage)}
 		}
 		for _, t := range schemas.AllTables {
-			if t.Stage != stage {
+			if t.Stage != stage || t.Agentic && !schemas.TraceFormat(m.Ingest.Settings.Format).MayBeAgentic() {
 				continue
 			}
 			i := slices.IndexFunc(m.Tables, func(e rundir.TableEntry) bool { return e.Name == t.Name })

@@ -42,7 +42,7 @@ func TestWorkloadsComeBack(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		err = makeFolder(context.Background(), d, slices.Concat(ingestTables, lowerTables), func(ctx context.Context, _ *rundir.Dir, rec *metrics.Recorders) (*front, error) {
+		err = makeFolder(context.Background(), d, slices.Concat(ingestTables(""), lowerTables("")), func(ctx context.Context, _ *rundir.Dir, rec *metrics.Recorders) (*front, error) {
 			f, err := fuse(ctx, spec, silent{}, rec)
 			if err == nil {
 				want = f.workload
@@ -101,7 +101,7 @@ func TestEverySettingCounts(t *testing.T) {
 	})
 	counts(len(loads), func(b int) (any, func() string) {
 		spec := &schemas.RunSpec{Load: loads[b]}
-		return &spec.Load, func() string { return digestLower("", loadSettings(spec)) }
+		return &spec.Load, func() string { return digestLower("", spec.Source.Format, loadSettings(spec)) }
 	})
 	spec := &schemas.RunSpec{Source: sources[0]}
 	before := digestIngest(sourceSettings(spec), nil)

@@ -98,7 +98,7 @@ func (f *front) finishLower(spec *schemas.RunSpec, builder *lower.Builder, recor
 	}
 	settings := loadSettings(spec)
 	f.lower = &rundir.LowerStage{
-		Digest: digestLower(f.ingest.Digest, settings), Settings: settings,
+		Digest: digestLower(f.ingest.Digest, spec.Source.Format, settings), Settings: settings,
 		BlockTokens: f.workload.BlockTokens, Delta: f.workload.Delta,
 	}
 	return writeLowered(recorder, f.workload)

@@ -24,7 +24,8 @@ const Version = "0.1.0"
 
 // OptionalTables names the tables that a report can do without.
 var OptionalTables = []string{
-	schemas.Requests.Name, schemas.Blocks.Name, schemas.AuthoredOutputs.Name, schemas.Edges.Name, schemas.Chains.Name, schemas.NodeOutputs.Name,
+	schemas.Requests.Name, schemas.Blocks.Name, schemas.AuthoredOutputs.Name,
+	schemas.SourcePlays.Name, schemas.SourceNodes.Name, schemas.SourceEdges.Name, schemas.Edges.Name, schemas.Chains.Name, schemas.NodeOutputs.Name,
 	schemas.Admissions.Name, schemas.Routing.Name,
 }
 
@@ -157,7 +158,8 @@ func (r *runner) tables(ctx context.Context) (simulationMS float64, err error) {
 	names := r.selected()
 	var linked []string
 	if r.front != nil {
-		before := slices.Concat(ingestTables, lowerTables)
+		format := r.Spec.Source.Format
+		before := slices.Concat(ingestTables(format), lowerTables(format))
 		for _, name := range names {
 			if slices.Contains(before, name) {
 				linked = append(linked, name)
@@ -201,6 +203,9 @@ func (r *runner) prepare(ctx context.Context) (err error) {
 func (r *runner) selected() []string {
 	var names []string
 	for _, t := range schemas.AllTables {
+		if t.Agentic && !r.Spec.Source.Format.MayBeAgentic() {
+			continue
+		}
 		records := t == &schemas.Admissions || t == &schemas.Routing
 		if !slices.Contains(OptionalTables, t.Name) || slices.Contains(r.Optional, t.Name) || records && r.Spec.CapturePerRequest {
 			names = append(names, t.Name)

@@ -43,7 +43,7 @@ type StageResult struct {
 // Ingest reads a source and leaves an ingested folder, or an error and no manifest.
 func Ingest(ctx context.Context, o StageOptions) (*StageResult, error) {
 	o.Observer = orSilent(o.Observer)
-	return runStage(ctx, o, ingestTables, func(ctx context.Context, _ *rundir.Dir, r *metrics.Recorders) (*front, error) {
+	return runStage(ctx, o, ingestTables(o.Spec.Source.Format), func(ctx context.Context, _ *rundir.Dir, r *metrics.Recorders) (*front, error) {
 		return readSource(ctx, o.Spec, readInputs(o.Spec.Source.Paths), o.Joined, o.Observer, r.WriteRequests)
 	}, "ingest")
 }
@@ -62,13 +62,13 @@ func Lower(ctx context.Context, o StageOptions) (*StageResult, error) {
 	if err := sameSource(in.path, in.manifest, o.Spec); err != nil {
 		return nil, err
 	}
-	return runStage(ctx, o, lowerTables, func(ctx context.Context, dir *rundir.Dir, r *metrics.Recorders) (*front, error) {
+	return runStage(ctx, o, lowerTables(o.Spec.Source.Format), func(ctx context.Context, dir *rundir.Dir, r *metrics.Recorders) (*front, error) {
 		f, err := lowerFolder(ctx, in, o.Spec, o.Observer, r)
 		if err != nil {
 			return nil, err
 		}
 		f.workload = nil
-		return f, in.link(dir, ingestTables)
+		return f, in.link(dir, ingestTables(o.Spec.Source.Format))
 	}, "ingest", "lower")
 }
 
@@ -163,7 +163,7 @@ func reportTables(path string, m *rundir.Manifest, capture bool) error {
 		switch {
 		case i >= 0 && m.Tables[i].Version != t.Version:
 			return fmt.Errorf("%s: table %s has version %d, this program reads version %d", path, t.Name, m.Tables[i].Version, t.Version)
-		case i >= 0 || t.Stage != "simulate" && t != &schemas.Nodes:
+		case i >= 0 || t.Stage != "simulate" && t != &schemas.Nodes || t.Agentic:
 		case slices.Contains(OptionalTables, t.Name) && !(capture && records):
 		case records:
 			return fmt.Errorf("%s has no table %s, which the per-request records need", path, t.Name)

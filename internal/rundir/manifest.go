@@ -56,6 +56,16 @@ type IngestStage struct {
 	Settings SourceSettings `json:"settings"`
 	// BlockTokens is the number of tokens a block id stands for, 0 without blocks.
 	BlockTokens int64 `json:"block_tokens"`
+	// Graph says what an agentic source was; nil for others.
+	Graph *GraphEntry `json:"graph,omitempty"`
+}
+
+// GraphEntry is an agentic source as the report shows it (spec 02 section 7.5).
+type GraphEntry struct {
+	Format string `json:"format"`
+	Digest string `json:"digest"`
+	// NestedTimestampBasis is the resolved one of a weka corpus.
+	NestedTimestampBasis string `json:"nested_timestamp_basis,omitempty"`
 }
 
 // SourceSettings are the settings on which the tables of ingest depend; what has no effect is zero.
