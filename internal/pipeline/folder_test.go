@@ -42,7 +42,7 @@ func TestWorkloadsComeBack(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		err = makeFolder(context.Background(), d, slices.Concat(ingestTables(""), lowerTables("")), func(ctx context.Context, _ *rundir.Dir, rec *metrics.Recorders) (*front, error) {
+		err = makeFolder(context.Background(), d, slices.Concat(ingestTables(spec.Source.Format), lowerTables(spec.Source.Format)), func(ctx context.Context, _ *rundir.Dir, rec *metrics.Recorders) (*front, error) {
 			f, err := fuse(ctx, spec, silent{}, rec)
 			if err == nil {
 				want = f.workload
