@@ -203,9 +203,9 @@ func (p *page) chart(c *Chart) {
 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", share*100) }
 
-// number prints a figure with three decimals at most.
+// number prints a figure with three decimals at most, and no negative zero.
 func number(v float64) string {
-	return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64)
+	return strconv.FormatFloat(math.Round(v*1000)/1000+0, 'f', -1, 64)
 }
 
 // duration prints milliseconds in a unit that suits people.

@@ -1,0 +1,100 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/dynosim/dynosim/internal/pipeline"
+	"github.com/dynosim/dynosim/schemas"
+)
+
+// TestText shows what is printed of every kind of path. "write PATH" makes a file in the folder of the test,
+// "stages" runs all stages over the configuration given, and "inspect PATH" prints.
+func TestText(t *testing.T) {
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	datadriven.Walk(t, filepath.Join(root, "testdata"), func(t *testing.T, file string) {
+		t.Chdir(t.TempDir())
+		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "write":
+				if err := os.WriteFile(d.CmdArgs[0].Key, []byte(d.Input+"\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return ""
+			case "stages":
+				stages(t, d.Input)
+				return ""
+			case "inspect":
+				o := Options{Slices: 30}
+				if d.HasArg("format") {
+					var format string
+					d.ScanArgs(t, "format", &format)
+					o.Format = schemas.TraceFormat(format)
+				}
+				found, err := Inspect(context.Background(), d.CmdArgs[0].Key, o)
+				if err != nil {
+					return err.Error()
+				}
+				return printed(t, found)
+			}
+			t.Fatalf("unknown command %s", d.Cmd)
+			return ""
+		})
+	})
+}
+
+// sizes are sizes of encoded files and columns, which a newer encoder may change.
+var sizes = regexp.MustCompile(`(?m)^(bytes     )\d+$|^((?:│[^│\n]*){3,}│) *\d+ │$`)
+
+// printed is the text of a finding without such sizes. The JSON must be one line.
+func printed(t *testing.T, found *Finding) string {
+	t.Helper()
+	var out, asJSON bytes.Buffer
+	if err := found.WriteText(&out, 100); err != nil {
+		t.Fatal(err)
+	}
+	if err := found.WriteJSON(&asJSON); err != nil {
+		t.Fatal(err)
+	}
+	if !json.Valid(asJSON.Bytes()) || strings.Count(asJSON.String(), "\n") != 1 {
+		t.Errorf("not one line of JSON: %s", asJSON.Bytes())
+	}
+	if found.Trace != nil {
+		return out.String()
+	}
+	return sizes.ReplaceAllString(out.String(), "$1$2 N")
+}
+
+// stages leaves the folders in, low and run.
+func stages(t *testing.T, config string) {
+	t.Helper()
+	document, err := schemas.ParsePrediction("config.yaml", []byte(config), schemas.StackDynamo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := document.RunSpec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if _, err := pipeline.Ingest(ctx, pipeline.StageOptions{Spec: spec, Dir: "in"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pipeline.Lower(ctx, pipeline.StageOptions{Spec: spec, From: "in", Dir: "low"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pipeline.Run(ctx, pipeline.Options{Spec: spec, Dir: "run", Optional: pipeline.OptionalTables}); err != nil {
+		t.Fatal(err)
+	}
+}
