@@ -15,10 +15,11 @@ import (
 func newInspect() *cobra.Command {
 	var format string
 	var blockTokens int64
+	var quiet bool
 	formats := []string{string(schemas.FormatMooncake), string(schemas.FormatMooncakeDelta), string(schemas.FormatAppliedCompute), string(schemas.FormatDynamo)}
 	cmd := &cobra.Command{
 		Use:   "inspect PATH",
-		Short: "Tell what a trace, a run, the folder of a stage or a Parquet file holds",
+		Short: "Tell what a trace, a run, a collection of runs, the folder of a stage or a Parquet file holds",
 		Example: `  dynosim inspect trace.jsonl.gz
   dynosim inspect trace.jsonl --format mooncake-delta
   dynosim inspect out --format json`,
@@ -44,6 +45,9 @@ func newInspect() *cobra.Command {
 			if isTerminal(out) {
 				o.Slices = width(out)
 			}
+			if show := observer(cmd, quiet); show != nil {
+				o.Progress = show.Reading
+			}
 			found, err := inspect.Inspect(cmd.Context(), args[0], o)
 			var input *inspect.InputError
 			if errors.As(err, &input) {
@@ -58,6 +62,7 @@ func newInspect() *cobra.Command {
 			return found.WriteText(out, width(out))
 		},
 	}
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "show no progress")
 	cmd.Flags().StringVar(&format, "format", "text", "output: text or json; and the format of a trace, which is guessed otherwise")
 	cmd.Flags().Int64Var(&blockTokens, "block-size", 0, "tokens that one hash id of a trace stands for: 512, or what the file says for dynamo")
 	return cmd

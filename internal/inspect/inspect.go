@@ -24,6 +24,8 @@ type Options struct {
 	BlockTokens int64
 	// Slices is the number of equal time slices of a chart, at least 1.
 	Slices int
+	// Progress is told how many bytes of a trace were read, of how many (0 when unknown); it may be nil.
+	Progress func(done, total int64)
 }
 
 // InputError is a path that is missing or holds nothing known.
@@ -41,11 +43,13 @@ func inputErrorf(format string, args ...any) error {
 // Finding is what was found; exactly one of its parts is not nil.
 type Finding struct {
 	Path string `json:"path"`
-	// Kind is trace, run, ingested folder, lowered folder or parquet file.
-	Kind    string   `json:"kind"`
-	Trace   *Trace   `json:"trace,omitempty"`
-	Folder  *Folder  `json:"folder,omitempty"`
-	Parquet *Parquet `json:"parquet,omitempty"`
+	// Kind is trace, folder of traces, run, ingested folder, lowered folder, collection of runs or
+	// parquet file.
+	Kind       string      `json:"kind"`
+	Trace      *Trace      `json:"trace,omitempty"`
+	Folder     *Folder     `json:"folder,omitempty"`
+	Collection *Collection `json:"collection,omitempty"`
+	Parquet    *Parquet    `json:"parquet,omitempty"`
 }
 
 // Chart is a figure over equal slices of time.
@@ -98,7 +102,7 @@ func (f *Finding) file(ctx context.Context, size int64, o Options) (err error) {
 		return err
 	}
 	f.Kind = "trace"
-	f.Trace, err = readTrace(ctx, f.Path, o)
+	f.Trace, err = readTrace(ctx, []string{f.Path}, o)
 	return err
 }
 
@@ -107,7 +111,7 @@ func (f *Finding) folder(ctx context.Context, o Options) error {
 	m, err := rundir.ReadManifest(f.Path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return inputErrorf("cannot inspect %s: a directory without %s is no complete run and no folder of ingest or lower", f.Path, rundir.ManifestName)
+			return f.plainFolder(ctx, o)
 		}
 		return &InputError{err}
 	}

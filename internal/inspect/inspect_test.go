@@ -11,13 +11,16 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/dynosim/dynosim/internal/pipeline"
 	"github.com/dynosim/dynosim/schemas"
 )
 
 // TestText shows what is printed of every kind of path. "write PATH" makes a file in the folder of the test,
-// "stages" runs all stages over the configuration given, and "inspect PATH" prints.
+// "pack PATH TO" compresses one as the ending of TO says, "stages" runs all stages over the configuration
+// given, and "inspect PATH" prints.
 func TestText(t *testing.T) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -28,15 +31,21 @@ func TestText(t *testing.T) {
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "write":
-				if err := os.WriteFile(d.CmdArgs[0].Key, []byte(d.Input+"\n"), 0o644); err != nil {
+				write(t, d.CmdArgs[0].Key, []byte(d.Input+"\n"))
+				return ""
+			case "pack":
+				plain, err := os.ReadFile(d.CmdArgs[0].Key)
+				if err != nil {
 					t.Fatal(err)
 				}
+				write(t, d.CmdArgs[1].Key, packed(t, d.CmdArgs[1].Key, plain))
 				return ""
 			case "stages":
 				stages(t, d.Input)
 				return ""
 			case "inspect":
 				o := Options{Slices: 30}
+				d.MaybeScanArgs(t, "width", &o.Slices)
 				if d.HasArg("format") {
 					var format string
 					d.ScanArgs(t, "format", &format)
@@ -46,7 +55,9 @@ func TestText(t *testing.T) {
 				if err != nil {
 					return err.Error()
 				}
-				return printed(t, found)
+				width := 100
+				d.MaybeScanArgs(t, "width", &width)
+				return printed(t, found, width)
 			}
 			t.Fatalf("unknown command %s", d.Cmd)
 			return ""
@@ -55,13 +66,44 @@ func TestText(t *testing.T) {
 }
 
 // sizes are sizes of encoded files and columns, which a newer encoder may change.
-var sizes = regexp.MustCompile(`(?m)^(bytes     )\d+$|^((?:│[^│\n]*){3,}│) *\d+ │$`)
+var sizes = regexp.MustCompile(`(?m)^(bytes     )\d+$|^((?:│[^│\n]*){3,}│) *\d+ │$|^(│ [ab]   │) +\d+ │|^(\w+ +(?:ingest|lower|simulate) +\d+ +)\d+ $`)
+
+func write(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// packed compresses content as the ending of path says.
+func packed(t *testing.T, path string, content []byte) []byte {
+	t.Helper()
+	if filepath.Ext(path) == ".zst" {
+		w, err := zstd.NewWriter(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.EncodeAll(content, nil)
+	}
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
 
 // printed is the text of a finding without such sizes. The JSON must be one line.
-func printed(t *testing.T, found *Finding) string {
+func printed(t *testing.T, found *Finding, width int) string {
 	t.Helper()
 	var out, asJSON bytes.Buffer
-	if err := found.WriteText(&out, 100); err != nil {
+	if err := found.WriteText(&out, width); err != nil {
 		t.Fatal(err)
 	}
 	if err := found.WriteJSON(&asJSON); err != nil {
@@ -73,7 +115,7 @@ func printed(t *testing.T, found *Finding) string {
 	if found.Trace != nil {
 		return out.String()
 	}
-	return sizes.ReplaceAllString(out.String(), "$1$2 N")
+	return sizes.ReplaceAllString(out.String(), "$1$2$3$4 N")
 }
 
 // stages leaves the folders in, low and run.
@@ -94,7 +136,10 @@ func stages(t *testing.T, config string) {
 	if _, err := pipeline.Lower(ctx, pipeline.StageOptions{Spec: spec, From: "in", Dir: "low"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pipeline.Run(ctx, pipeline.Options{Spec: spec, Dir: "run", Optional: pipeline.OptionalTables}); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{"run", "hive/run=a", "hive/run=b"} {
+		if _, err := pipeline.Run(ctx, pipeline.Options{Spec: spec, Dir: dir, Optional: pipeline.OptionalTables}); err != nil {
+			t.Fatal(err)
+		}
 	}
+	write(t, "hive/run=c/.passes.parquet.tmp-0000abcd-3", []byte("PAR1"))
 }

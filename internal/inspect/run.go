@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/dynosim/dynosim/internal/rundir"
@@ -26,18 +23,9 @@ type Folder struct {
 }
 
 func (f *Folder) readRun(ctx context.Context, path string, o Options) error {
-	name := filepath.Join(path, queries.PredictionName)
-	switch text, err := os.ReadFile(name); {
-	case err == nil:
-		var report struct {
-			Summary map[string]any `json:"summary"`
-		}
-		if err := json.Unmarshal(text, &report); err != nil {
-			return fmt.Errorf("cannot read %s: %w", name, err)
-		}
-		f.Summary = report.Summary
-	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("cannot read %s: %w", name, reason(err))
+	var err error
+	if f.Summary, err = readSummary(path); err != nil {
+		return err
 	}
 	if !slices.ContainsFunc(f.Manifest.Tables, func(t rundir.TableEntry) bool { return t.Name == schemas.Passes.Name }) {
 		return nil

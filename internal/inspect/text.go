@@ -10,6 +10,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/dynosim/dynosim/internal/rundir"
 )
 
 // WriteJSON writes the finding as one line of JSON.
@@ -26,6 +28,8 @@ func (f *Finding) WriteText(w io.Writer, width int) error {
 		p.parquet(f.Parquet)
 	case f.Folder != nil:
 		p.folder(f.Folder)
+	case f.Collection != nil:
+		p.collection(f.Collection)
 	}
 	_, err := io.WriteString(w, p.out.String())
 	return err
@@ -39,12 +43,10 @@ type page struct {
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.out, format+"\n", args...) }
 
-// table prints rows under a head; columns from right on are numbers.
+// table prints rows under a head; columns from right on are numbers. On a terminal that is too narrow the
+// frame goes, and then each cell gets a line of its own: nothing is cut off.
 func (p *page) table(head table.Row, rows []table.Row, right int) {
 	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.Style().Size.WidthMax = p.width
 	t.AppendHeader(head)
 	t.AppendRows(rows)
 	var columns []table.ColumnConfig
@@ -52,7 +54,24 @@ func (p *page) table(head table.Row, rows []table.Row, right int) {
 		columns = append(columns, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
 	}
 	t.SetColumnConfigs(columns)
-	p.line("%s", t.Render())
+	for _, framed := range []bool{true, false} {
+		t.SetStyle(table.StyleLight)
+		t.Style().Format.Header = text.FormatDefault
+		if !framed {
+			t.Style().Options = table.OptionsNoBordersAndSeparators
+			t.Style().Box.PaddingLeft = ""
+		}
+		if out := t.Render(); text.LongestLineLen(out) <= p.width {
+			p.line("%s", out)
+			return
+		}
+	}
+	for _, row := range rows {
+		p.line("%v", row[0])
+		for i, cell := range row[1:] {
+			p.line("  %v %v", head[i+1], cell)
+		}
+	}
 }
 
 func (p *page) trace(t *Trace) {
@@ -64,6 +83,9 @@ func (p *page) trace(t *Trace) {
 		}
 	}
 	p.line("format    %s%s", t.Format, how)
+	if t.Files > 1 {
+		p.line("files     %d, read as one source", t.Files)
+	}
 	p.line("rows      %d", t.Rows)
 	switch {
 	case t.TimedRows == 0:
@@ -74,12 +96,13 @@ func (p *page) trace(t *Trace) {
 		p.line("time      %s to %s ms, %s", number(t.FirstMS), number(t.LastMS), duration(t.LastMS-t.FirstMS))
 	}
 	if t.Sessions > 0 {
-		p.line("sessions  %d, and %d rows without one", t.Sessions, t.SessionlessRow)
+		p.line("sessions  %s%d, and %d rows without one%s", about(t.SessionsSampled), t.Sessions, t.SessionlessRow, estimated(t.SessionsSampled))
 	} else {
 		p.line("sessions  none")
 	}
 	if t.Blocks.References > 0 {
-		p.line("blocks    %d tokens each: %d references to %d distinct ones, %s repeated", t.BlockTokens, t.Blocks.References, t.Blocks.Distinct, percent(t.Blocks.RepeatedShare))
+		p.line("blocks    %d tokens each: %d references to %s%d distinct ones, %s repeated%s", t.BlockTokens, t.Blocks.References, about(t.Blocks.Sampled), t.Blocks.Distinct,
+			percent(t.Blocks.RepeatedShare), estimated(t.Blocks.Sampled))
 		if t.Blocks.ReusableShare != nil {
 			p.line("reuse     %s of prompt tokens with a prefix cache of unlimited size", percent(*t.Blocks.ReusableShare))
 		} else {
@@ -95,6 +118,48 @@ func (p *page) trace(t *Trace) {
 	}
 	p.table(table.Row{"", "p50", "p90", "p99", "max", "sum"}, rows, 2)
 	p.chart(t.Arrivals)
+	p.chart(t.Input)
+}
+
+// about and estimated mark figures that come from one of so many.
+func about(oneIn int64) string {
+	if oneIn > 1 {
+		return "about "
+	}
+	return ""
+}
+
+func estimated(oneIn int64) string {
+	if oneIn > 1 {
+		return fmt.Sprintf(" (estimated from 1 in %d)", oneIn)
+	}
+	return ""
+}
+
+// collectionRows is the number of runs that are printed.
+const collectionRows = 30
+
+func (p *page) collection(c *Collection) {
+	p.line("runs      %d complete", len(c.Runs))
+	if len(c.Incomplete) > 0 {
+		p.line("stopped   %d without %s: %s", len(c.Incomplete), rundir.ManifestName, strings.Join(c.Incomplete[:min(3, len(c.Incomplete))], ", "))
+	}
+	var rows []table.Row
+	for _, r := range c.Runs[:min(collectionRows, len(c.Runs))] {
+		row := table.Row{r.Name, r.Bytes}
+		for _, k := range []string{"completed_requests", "output_throughput_tok_s", "p99_ttft_ms", "p99_itl_ms"} {
+			if v, ok := r.Summary[k].(float64); ok {
+				row = append(row, number(v))
+			} else {
+				row = append(row, "")
+			}
+		}
+		rows = append(rows, row)
+	}
+	p.table(table.Row{"run", "bytes", "completed", "output tok/s", "p99 TTFT ms", "p99 ITL ms"}, rows, 2)
+	if more := len(c.Runs) - len(rows); more > 0 {
+		p.line("and %d more: dynosim query 'DIR/run=*' or --format json has all", more)
+	}
 }
 
 func (p *page) folder(f *Folder) {
@@ -185,7 +250,7 @@ func (p *page) chart(c *Chart) {
 	for _, v := range c.Values {
 		top = max(top, v)
 	}
-	p.line("%s per slice of %s, at most %s", c.Title, duration(c.SliceMS), number(top))
+	p.line("%s in slices of %s, at most %s", c.Title, duration(c.SliceMS), number(top))
 	for row := chartRows - 1; row >= 0; row-- {
 		var bars strings.Builder
 		for _, v := range c.Values {
@@ -203,8 +268,11 @@ func (p *page) chart(c *Chart) {
 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", share*100) }
 
-// number prints a figure with three decimals at most, and no negative zero.
+// number prints a figure with three decimals at most, fewer for large ones, and no negative zero.
 func number(v float64) string {
+	if math.Abs(v) >= 10_000 {
+		return strconv.FormatFloat(math.Round(v)+0, 'f', -1, 64)
+	}
 	return strconv.FormatFloat(math.Round(v*1000)/1000+0, 'f', -1, 64)
 }
 

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
-	"math"
-	"slices"
 
 	"github.com/dynosim/dynosim/ingest"
 	"github.com/dynosim/dynosim/schemas"
@@ -15,11 +12,12 @@ import (
 // defaultBlockTokens is what a block id stands for when nobody says (spec 01 section 3).
 const defaultBlockTokens = 512
 
-// Trace describes a trace file. Its memory grows with distinct blocks, sessions and lengths only.
+// Trace describes a trace. Making it takes bounded memory: see sample and lengths.
 type Trace struct {
 	Format schemas.TraceFormat `json:"format"`
 	// Guessed says that the format was found from the first rows.
 	Guessed bool  `json:"guessed"`
+	Files   int   `json:"files"`
 	Rows    int64 `json:"rows"`
 	// BlockTokens is the number of tokens of a block, 0 without blocks.
 	BlockTokens int64 `json:"block_tokens"`
@@ -30,12 +28,15 @@ type Trace struct {
 	InputTokens  Lengths `json:"input_tokens"`
 	OutputTokens Lengths `json:"output_tokens"`
 	Blocks       Blocks  `json:"blocks"`
-	// Sessions is the number of named sessions; Turns are those per session.
-	Sessions       int64   `json:"sessions"`
-	Turns          Lengths `json:"turns"`
-	SessionlessRow int64   `json:"rows_without_session"`
-	// Arrivals is nil when no row has a time.
+	// Sessions is the number of named sessions, an estimate when SessionsSampled is above 1: then one of
+	// so many was looked at. Turns are those per session.
+	Sessions        int64   `json:"sessions"`
+	SessionsSampled int64   `json:"sessions_sampled"`
+	Turns           Lengths `json:"turns"`
+	SessionlessRow  int64   `json:"rows_without_session"`
+	// Arrivals and Input are requests and prompt tokens per second; nil when no row has a time.
 	Arrivals *Chart `json:"arrivals,omitempty"`
+	Input    *Chart `json:"input,omitempty"`
 }
 
 // Lengths are figures over counts; percentiles are nearest ranks.
@@ -50,7 +51,10 @@ type Lengths struct {
 // Blocks tells how much of the prompts repeats.
 type Blocks struct {
 	References int64 `json:"references"`
-	Distinct   int64 `json:"distinct"`
+	// Distinct and the shares are exact when Sampled is 1; otherwise they are estimates from one of so
+	// many blocks and prefixes, chosen by their hash.
+	Distinct int64 `json:"distinct"`
+	Sampled  int64 `json:"sampled"`
 	// RepeatedShare is the share of references to a block that was named before.
 	RepeatedShare float64 `json:"repeated_share"`
 	// ReusableShare is the share of prompt tokens in leading blocks that an earlier prompt started with,
@@ -59,82 +63,84 @@ type Blocks struct {
 	ReusableShare *float64 `json:"reusable_share"`
 }
 
-// lengths counts values by value, since traces have few distinct ones.
-type lengths map[int64]int64
-
-func (l lengths) figures() (f Lengths) {
-	var n int64
-	for v, c := range l {
-		n += c
-		f.Sum += v * c
-	}
-	values := slices.Sorted(maps.Keys(l))
-	rank := func(p int64) int64 {
-		at := (n*p + 99) / 100
-		for _, v := range values {
-			if at -= l[v]; at <= 0 {
-				return v
-			}
-		}
-		return 0
-	}
-	f.P50, f.P90, f.P99, f.Max = rank(50), rank(90), rank(99), rank(100)
-	return f
-}
-
 // survey collects the figures of a trace row by row.
 type survey struct {
-	trace           *Trace
-	input, output   lengths
-	times           histogram
-	blocks          map[uint64]uint32
-	chains          map[uint64]uint32
-	sessions        map[string]int64
-	reusable, total int64
+	trace         *Trace
+	input, output lengths
+	times         histogram
+	// blocks are seen by their id, prefixes by the hash of all ids up to there.
+	blocks, prefixes sample
+	sessions         sessions
+	total            int64
 }
 
-func readTrace(ctx context.Context, path string, o Options) (t *Trace, err error) {
-	t = &Trace{Format: o.Format}
+func readTrace(ctx context.Context, paths []string, o Options) (t *Trace, err error) {
+	t = &Trace{Format: o.Format, Files: len(paths)}
 	if t.Format == "" {
-		if t.Format, err = guess(path); err != nil {
+		if t.Format, err = guess(paths[0]); err != nil {
 			return nil, err
 		}
 		t.Guessed = true
 	}
-	source := &schemas.SourceSpec{Kind: schemas.SourceTrace, Format: t.Format, Paths: []string{path}, BlockTokens: o.BlockTokens}
+	source := &schemas.SourceSpec{Kind: schemas.SourceTrace, Format: t.Format, Paths: paths, BlockTokens: o.BlockTokens}
 	if source.BlockTokens == 0 && t.Format != schemas.FormatDynamo {
 		source.BlockTokens = defaultBlockTokens
 	}
-	reader, err := ingest.Open(source, defaultBlockTokens)
+	reader, err := ingest.OpenWith(source, defaultBlockTokens, ingest.Options{Joined: true})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	s := &survey{
-		trace: t, input: lengths{}, output: lengths{}, times: histogram{width: 1, counts: map[int64]int64{}},
-		blocks: map[uint64]uint32{}, chains: map[uint64]uint32{}, sessions: map[string]int64{},
-	}
-	for batch := new(schemas.RequestBatch); ; {
-		if err := reader.Next(batch); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, err
+	s := &survey{trace: t, times: histogram{width: 1, counts: map[int64]tally{}}}
+	err = ahead(ctx, reader, func(b *schemas.RequestBatch) {
+		s.add(b)
+		if o.Progress != nil {
+			o.Progress(reader.Progress())
 		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		s.add(batch)
+	})
+	if err != nil {
+		return nil, err
 	}
 	s.finish(o.Slices)
 	return t, nil
+}
+
+// ahead hands all batches of a reader to each, reading on another goroutine.
+func ahead(ctx context.Context, reader ingest.Reader, each func(*schemas.RequestBatch)) error {
+	const buffers = 3
+	free, full := make(chan *schemas.RequestBatch, buffers), make(chan *schemas.RequestBatch, buffers)
+	for range buffers {
+		free <- new(schemas.RequestBatch)
+	}
+	var failed error
+	go func() {
+		defer close(full)
+		for batch := range free {
+			if failed = ctx.Err(); failed == nil {
+				failed = reader.Next(batch)
+			}
+			if failed != nil {
+				return
+			}
+			full <- batch
+		}
+	}()
+	for batch := range full {
+		each(batch)
+		free <- batch
+	}
+	if errors.Is(failed, io.EOF) {
+		return nil
+	}
+	return failed
 }
 
 func (s *survey) add(b *schemas.RequestBatch) {
 	t, from := s.trace, 0
 	for i := range b.N {
 		t.Rows++
-		s.input[b.InputTokens[i]]++
-		s.output[b.OutputTokens[i]]++
+		s.input.add(b.InputTokens[i], 1)
+		s.output.add(b.OutputTokens[i], 1)
 		s.total += b.InputTokens[i]
 		if b.HasTimestamp[i] {
 			ms := b.TimestampMS[i]
@@ -143,10 +149,10 @@ func (s *survey) add(b *schemas.RequestBatch) {
 			}
 			t.TimedRows++
 			t.FirstMS, t.LastMS = min(t.FirstMS, ms), max(t.LastMS, ms)
-			s.times.add(ms)
+			s.times.add(ms, b.InputTokens[i])
 		}
 		if b.HasSession[i] {
-			s.session(b.SessionID[i])
+			s.sessions.add(b.SessionID[i])
 		} else {
 			t.SessionlessRow++
 		}
@@ -154,103 +160,39 @@ func (s *survey) add(b *schemas.RequestBatch) {
 		from = b.BlockEnd[i]
 		if len(blocks) > 0 {
 			t.BlockTokens = b.BlockTokens
-			s.reusable += min(s.prompt(blocks)*b.BlockTokens, b.InputTokens[i])
+			s.prompt(blocks, b.BlockTokens, b.InputTokens[i])
 		}
 	}
 }
 
-func (s *survey) session(name string) {
-	n, ok := s.sessions[name]
-	if !ok {
-		name = string(append([]byte(nil), name...)) // the batch is filled again
-	}
-	s.sessions[name] = n + 1
-}
-
-// prompt notes the blocks of a prompt and counts the leading ones that an earlier prompt started with.
-func (s *survey) prompt(blocks []uint64) (known int64) {
+// prompt notes the blocks of a prompt. A leading block can be reused when the whole prefix up to it was
+// seen before; the last one may be partial.
+func (s *survey) prompt(blocks []uint64, blockTokens, tokens int64) {
 	s.trace.Blocks.References += int64(len(blocks))
-	var prefix uint64 // number of the prefix so far, 0 for the empty one
-	leading := true
+	prefix := uint64(0)
 	for _, id := range blocks {
-		block, ok := s.blocks[id]
-		if !ok {
-			block = uint32(len(s.blocks))
-			s.blocks[id] = block
-		}
-		key := prefix<<32 | uint64(block)
-		next, ok := s.chains[key]
-		if !ok {
-			next = uint32(len(s.chains) + 1)
-			s.chains[key] = next
-			leading = false
-		} else if leading {
-			known++
-		}
-		prefix = uint64(next)
+		block := mix(id)
+		s.blocks.add(block, 1)
+		prefix = mix(prefix + block)
+		s.prefixes.add(prefix, float64(max(0, min(blockTokens, tokens))))
+		tokens -= blockTokens
 	}
-	return known
 }
 
 func (s *survey) finish(slices int) {
 	t := s.trace
 	t.InputTokens, t.OutputTokens = s.input.figures(), s.output.figures()
-	t.Sessions = int64(len(s.sessions))
-	turns := lengths{}
-	for _, n := range s.sessions {
-		turns[n]++
-	}
-	t.Turns = turns.figures()
-	t.Blocks.Distinct = int64(len(s.blocks))
-	if t.Blocks.References > 0 {
-		t.Blocks.RepeatedShare = float64(t.Blocks.References-t.Blocks.Distinct) / float64(t.Blocks.References)
+	t.Sessions, t.SessionsSampled, t.Turns = s.sessions.figures()
+	t.Blocks.Sampled = max(s.blocks.oneIn(), s.prefixes.oneIn())
+	if n := t.Blocks.References; n > 0 {
+		t.Blocks.Distinct = int64(s.blocks.fresh)
+		t.Blocks.RepeatedShare = 1 - s.blocks.fresh/float64(n)
 	}
 	if t.Format != schemas.FormatMooncakeDelta && s.total > 0 {
-		share := float64(s.reusable) / float64(s.total)
+		share := (s.prefixes.all - s.prefixes.fresh) / float64(s.total)
 		t.Blocks.ReusableShare = &share
 	}
 	if t.TimedRows > 0 {
-		t.Arrivals = s.times.chart("arrivals", t.FirstMS, t.LastMS, slices)
+		t.Arrivals, t.Input = s.times.charts(t.FirstMS, t.LastMS, slices)
 	}
-}
-
-// histogram counts times in bins of a width that doubles when there are too many of them.
-type histogram struct {
-	width  float64
-	counts map[int64]int64
-}
-
-const maxBins = 1 << 14
-
-func (h *histogram) add(ms float64) {
-	h.counts[h.bin(ms)]++
-	for len(h.counts) > maxBins {
-		h.width *= 2
-		merged := make(map[int64]int64, maxBins)
-		for bin, n := range h.counts {
-			merged[bin>>1] += n
-		}
-		h.counts = merged
-	}
-}
-
-// bin is the number of the bin; times beyond what can be numbered share the outermost ones.
-func (h *histogram) bin(ms float64) int64 {
-	return int64(math.Floor(max(-1<<62, min(1<<62, ms/h.width))))
-}
-
-// chart spreads the bins over equal slices from first to last. A bin counts where it starts.
-func (h *histogram) chart(title string, first, last float64, slices int) *Chart {
-	c := &Chart{Title: title, StartMS: first, SliceMS: (last - first) / float64(slices), Values: make([]float64, slices)}
-	if c.SliceMS <= 0 {
-		c.Values = c.Values[:1]
-	}
-	for bin, n := range h.counts {
-		at := 0
-		if c.SliceMS > 0 {
-			at = int(max(0, min(float64(len(c.Values)-1), math.Floor((float64(bin)*h.width-first)/c.SliceMS))))
-		}
-		c.Values[at] += float64(n)
-	}
-	return c
 }

@@ -118,6 +118,11 @@ func sample(entries []os.DirEntry) string {
 	return strings.Join(names, ", ")
 }
 
+// IsUnfinished reports whether name is that of a file that was never completed.
+func IsUnfinished(name string) bool {
+	return strings.HasPrefix(name, ".") && strings.Contains(name, tempMark)
+}
+
 func (d *Dir) isLeftover(name string) bool {
 	rest, ok := strings.CutPrefix(name, ".")
 	if !ok {
