@@ -238,6 +238,8 @@ type RunRow struct {
 	PrefillWorkerSeconds, DecodeWorkerSeconds float64
 	PrefillGPUsPerWorker, DecodeGPUsPerWorker int64
 	SLA                                       schemas.SLA
+	// TelemetryIntervalMS is 0 without telemetry.
+	TelemetryIntervalMS float64
 }
 
 func writeRun(w *tableWriter, r *RunRow) error {
@@ -251,5 +253,6 @@ func writeRun(w *tableWriter, r *RunRow) error {
 		w.f64Null([]float64{r.SLA.TTFTMS})
 		w.f64Null([]float64{r.SLA.ITLMS})
 		w.f64Null([]float64{r.SLA.E2EMS})
+		w.f64Has([]float64{r.TelemetryIntervalMS}, []bool{r.TelemetryIntervalMS > 0})
 	})
 }

@@ -177,5 +177,6 @@ func (e *lineError) Unwrap() error { return e.err }
 // outOfMemory tells whether the memory limit was in the way.
 func outOfMemory(err error) bool {
 	var known *duckdb.Error
-	return errors.As(err, &known) && known.Type == duckdb.ErrorTypeOutOfMemory
+	// A commit that finds no memory is an error of the transaction.
+	return errors.As(err, &known) && (known.Type == duckdb.ErrorTypeOutOfMemory || strings.Contains(known.Msg, "could not allocate"))
 }

@@ -83,13 +83,17 @@ func appendValue(b []byte, v driver.Value) []byte {
 	}
 }
 
-// plain turns the nested values of a result into ones that encoding/json can write.
+// plain turns the nested values of a result into ones that encoding/json can write. A member
+// whose name ends in ? is left out when it is null.
 func plain(v any) any {
 	switch x := v.(type) {
 	case map[string]any:
 		m := make(map[string]any, len(x))
 		for k, e := range x {
-			m[k] = plain(e)
+			k, optional := strings.CutSuffix(k, "?")
+			if e != nil || !optional {
+				m[k] = plain(e)
+			}
 		}
 		return m
 	case []any:

@@ -30,7 +30,8 @@ type ReportOptions struct {
 
 // WriteReport computes the report of the run whose tables are complete in dir and writes
 // prediction.json, {summary, planner, per_request, coverage, metadata} of spec 07 section
-// 7, and with CapturePerRequest requests.jsonl. The manifest is left to the caller.
+// 7 and what writeTicks adds, and with CapturePerRequest requests.jsonl. The manifest is left to
+// the caller.
 //
 // When the memory limit of the database is too small for a run, the report is computed
 // again with more.
@@ -113,6 +114,9 @@ func (r *Report) write(ctx context.Context, out []*rundir.File, summary *Summary
 		}
 	} else {
 		p.WriteString("null")
+	}
+	if err := r.writeTicks(ctx, p); err != nil {
+		return err
 	}
 	metadata := o.Metadata
 	if metadata == nil {

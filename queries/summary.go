@@ -70,8 +70,8 @@ type Report struct {
 }
 
 // OpenReport opens the tables of the run directory dir. The directory needs the tables
-// request_results, passes, token_gaps and run; nodes, routing and admissions count as
-// empty when they were not kept.
+// request_results, passes, token_gaps and run; nodes, routing, admissions and the tables of
+// ticks count as empty when they were not kept.
 func OpenReport(ctx context.Context, dir string, o Options) (*Report, error) {
 	for _, t := range []*schemas.Table{&schemas.RequestResults, &schemas.Passes, &schemas.TokenGaps, &schemas.Run} {
 		if _, err := os.Stat(filepath.Join(dir, t.Name+".parquet")); errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +106,7 @@ func (r *Report) addEmpty(ctx context.Context, present []string) error {
 	for _, name := range present {
 		have[name] = true
 	}
-	for _, t := range []*schemas.Table{&schemas.Nodes, &schemas.Routing, &schemas.Admissions} {
+	for _, t := range []*schemas.Table{&schemas.Nodes, &schemas.Routing, &schemas.Admissions, &schemas.Lifecycle, &schemas.Ticks, &schemas.TickWorkers, &schemas.TickPasses} {
 		if have[t.Name] {
 			continue
 		}

@@ -73,6 +73,11 @@ type Sink struct {
 	Gaps       Recorder[GapBatch]
 	Admissions Recorder[AdmissionBatch]
 	Routing    Recorder[RoutingBatch]
+
+	Lifecycle   Recorder[LifecycleBatch]
+	Ticks       Recorder[TickBatch]
+	TickWorkers Recorder[TickWorkerBatch]
+	TickPasses  Recorder[TickPassBatch]
 }
 
 // DiscardSink forgets everything.
@@ -83,6 +88,11 @@ func DiscardSink() Sink {
 		Gaps:       Discard[GapBatch, *GapBatch]{},
 		Admissions: Discard[AdmissionBatch, *AdmissionBatch]{},
 		Routing:    Discard[RoutingBatch, *RoutingBatch]{},
+
+		Lifecycle:   Discard[LifecycleBatch, *LifecycleBatch]{},
+		Ticks:       Discard[TickBatch, *TickBatch]{},
+		TickWorkers: Discard[TickWorkerBatch, *TickWorkerBatch]{},
+		TickPasses:  Discard[TickPassBatch, *TickPassBatch]{},
 	}
 }
 

@@ -210,7 +210,7 @@ func (s *ScalingPlan) fields() *strict.Object {
 	return &strict.Object{
 		Doc: "Scripted changes of the number of workers.",
 		Fields: []*strict.Field{
-			strict.DefaultFloat("first_ms", &s.FirstMS, 0, "Time of the first tick, ms.").Min(0),
+			strict.DefaultFloat("first_ms", &s.FirstMS, 0, "Time of the first tick, ms."),
 			strict.Float("every_ms", &s.EveryMS, "Time between ticks, ms.").Above(0).Required(),
 			strict.Map("ticks", &s.Ticks, (*ScalingTick).fields, "Decisions by the number of the tick, from 0."),
 		},

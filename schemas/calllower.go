@@ -23,8 +23,12 @@ func (c *Call) RunSpec() (*RunSpec, error) {
 		Workers:           int(a.NumWorkers),
 		TimeLimitMS:       math.Inf(1),
 		SLA:               (&EvaluationSLA{TTFTMS: a.SLATTFTMS, ITLMS: a.SLAITLMS, E2EMS: a.SLAE2EMS}).spec(),
+		Scaling:           c.ScalingPlan.spec(),
 		CapturePerRequest: a.CapturePerRequest,
 		Stack:             StackDynamo,
+	}
+	if a.CaptureTelemetry {
+		spec.TelemetryIntervalMS = a.TelemetrySampleIntervalMS
 	}
 	if a.MaxSimTimeMS != nil {
 		spec.TimeLimitMS = *a.MaxSimTimeMS

@@ -17,6 +17,10 @@ type RunSpec struct {
 	// (spec 05 section 8.2).
 	TimeLimitMS float64
 	SLA         SLA
+	// Scaling changes the pools during the run.
+	Scaling ScalingSpec
+	// TelemetryIntervalMS is the time between telemetry samples (spec 05 section 10), 0 for none.
+	TelemetryIntervalMS float64
 	// CapturePerRequest asks for requests.jsonl and per_request records.
 	CapturePerRequest bool
 	// Stack is the reference stack whose rules apply.

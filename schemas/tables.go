@@ -170,7 +170,8 @@ var Run = Table{Name: "run", Version: 1, Stage: "simulate", Doc: "the run itself
 	{"sla_ttft_ms", tFloat64, true, "bound on TTFT"},
 	{"sla_itl_ms", tFloat64, true, "bound on the mean gap of a request"},
 	{"sla_e2e_ms", tFloat64, true, "bound on the end-to-end latency"},
+	{"telemetry_interval_ms", tFloat64, true, "time between telemetry samples; null without telemetry"},
 }}
 
 // AllTables lists every table in the order of the stages.
-var AllTables = []*Table{&Requests, &Blocks, &AuthoredOutputs, &SourcePlays, &SourceNodes, &SourceEdges, &Nodes, &Edges, &Chains, &NodeOutputs, &Plays, &PlayNodes, &RequestResults, &Passes, &TokenGaps, &Admissions, &Routing, &Run}
+var AllTables = []*Table{&Requests, &Blocks, &AuthoredOutputs, &SourcePlays, &SourceNodes, &SourceEdges, &Nodes, &Edges, &Chains, &NodeOutputs, &Plays, &PlayNodes, &RequestResults, &Passes, &TokenGaps, &Admissions, &Routing, &Lifecycle, &Ticks, &TickWorkers, &TickPasses, &Run}

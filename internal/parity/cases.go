@@ -2,6 +2,7 @@ package parity
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,6 +47,9 @@ type Case struct {
 	// then says why.
 	Ways   []Way
 	Reason string
+	// Telemetry is the interval of telemetry samples that the call asks for, "" for none.
+	// Documents have no word for it; predict gets it as an option.
+	Telemetry string
 	// LeftOut says why the case is not run through predict although it has a config.yaml.
 	LeftOut string
 }
@@ -88,6 +92,12 @@ func load(dir string) (*Case, error) {
 	c := &Case{Area: filepath.Base(filepath.Dir(dir)), Name: filepath.Base(dir), Dir: dir}
 	c.Kind, _ = call["kind"].(string)
 	c.Stack, _ = call["stack"].(string)
+	if args, _ := call["args"].(map[string]any); args["capture_telemetry"] == true {
+		c.Telemetry = "1000"
+		if interval, ok := args["telemetry_sample_interval_ms"].(json.Number); ok {
+			c.Telemetry = interval.String()
+		}
+	}
 	config, err := os.ReadFile(filepath.Join(dir, "config.yaml"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -75,6 +75,9 @@ func (c *Case) runOne(ctx context.Context, program Program, way Way, expected ma
 	if c.Stack != "" {
 		args = append(args, "--stack", c.Stack)
 	}
+	if c.Telemetry != "" && way == Predict {
+		args = append(args, "--telemetry-interval", c.Telemetry)
+	}
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
 	done := program(ctx, c.Dir, args...)

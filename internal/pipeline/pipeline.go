@@ -26,8 +26,11 @@ const Version = "0.1.0"
 var OptionalTables = []string{
 	schemas.Requests.Name, schemas.Blocks.Name, schemas.AuthoredOutputs.Name,
 	schemas.SourcePlays.Name, schemas.SourceNodes.Name, schemas.SourceEdges.Name, schemas.Edges.Name, schemas.Chains.Name, schemas.NodeOutputs.Name,
-	schemas.Admissions.Name, schemas.Routing.Name,
+	schemas.Admissions.Name, schemas.Routing.Name, schemas.Lifecycle.Name,
 }
+
+// tickTables name the tables of runs with a scaling policy or telemetry; others do not have them.
+var tickTables = []string{schemas.Ticks.Name, schemas.TickWorkers.Name, schemas.TickPasses.Name}
 
 // Options says what to run and where to leave it.
 type Options struct {
@@ -207,7 +210,14 @@ func (r *runner) selected() []string {
 			continue
 		}
 		records := t == &schemas.Admissions || t == &schemas.Routing
-		if !slices.Contains(OptionalTables, t.Name) || slices.Contains(r.Optional, t.Name) || records && r.Spec.CapturePerRequest {
+		wanted := !slices.Contains(OptionalTables, t.Name) || slices.Contains(r.Optional, t.Name) || records && r.Spec.CapturePerRequest
+		switch {
+		case t == &schemas.Lifecycle:
+			wanted = wanted || r.Spec.Scaling.Enabled
+		case slices.Contains(tickTables, t.Name):
+			wanted = r.Spec.Scaling.Enabled || r.Spec.TelemetryIntervalMS > 0
+		}
+		if wanted {
 			names = append(names, t.Name)
 		}
 	}
@@ -228,5 +238,6 @@ func (r *runner) simulate(ctx context.Context, w *lower.Workload) (float64, erro
 	return float64(wall) / float64(time.Millisecond), r.recorder.WriteRun(metrics.RunRow{
 		Stack: string(r.Spec.Stack), LastInstantMS: outcome.LastInstantMS, DecodeWorkerSeconds: outcome.WorkerSeconds,
 		DecodeGPUsPerWorker: r.Spec.Engine.GPUsPerWorker(), SLA: r.Spec.SLA,
+		TelemetryIntervalMS: r.Spec.TelemetryIntervalMS,
 	})
 }

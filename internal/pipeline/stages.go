@@ -164,7 +164,7 @@ func reportTables(path string, m *rundir.Manifest, capture bool) error {
 		case i >= 0 && m.Tables[i].Version != t.Version:
 			return fmt.Errorf("%s: table %s has version %d, this program reads version %d", path, t.Name, m.Tables[i].Version, t.Version)
 		case i >= 0 || t.Stage != "simulate" && t != &schemas.Nodes || t.Agentic:
-		case slices.Contains(OptionalTables, t.Name) && !(capture && records):
+		case slices.Contains(OptionalTables, t.Name) && !(capture && records), slices.Contains(tickTables, t.Name):
 		case records:
 			return fmt.Errorf("%s has no table %s, which the per-request records need", path, t.Name)
 		default:
