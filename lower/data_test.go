@@ -41,7 +41,8 @@ func TestData(t *testing.T) {
 func specOf(t *testing.T, d *datadriven.TestData) *schemas.RunSpec {
 	spec := &schemas.RunSpec{Load: schemas.LoadSpec{Speedup: 1}}
 	s, l := &spec.Source, &spec.Load
-	spec.Engine.BlockTokens, s.Turns = 4, 1
+	spec.Pools = schemas.AggregatedPool(schemas.EngineSpec{BlockTokens: 4}, 1)
+	s.Turns = 1
 	switch d.Cmd {
 	case "trace":
 		s.Kind, s.Format, s.BlockTokens, s.Paths = schemas.SourceTrace, schemas.FormatMooncake, 4, []string{"t"}

@@ -18,7 +18,7 @@ import (
 
 // build runs a source through both stages.
 func build(spec *schemas.RunSpec) (*lower.Workload, error) {
-	reader, err := ingest.Open(&spec.Source, spec.Engine.BlockTokens)
+	reader, err := ingest.Open(&spec.Source, spec.BlockTokens())
 	if err != nil {
 		return nil, err
 	}
@@ -124,10 +124,10 @@ func goldenCase(t *testing.T, folder string) {
 func runSpec(c *schemas.Call) *schemas.RunSpec {
 	a := &c.Args
 	spec := &schemas.RunSpec{Source: schemas.SourceSpec{Kind: schemas.SourceTrace, Format: a.TraceFormat, Paths: c.TraceFiles}}
-	spec.Engine.BlockTokens = 64
+	spec.Pools = schemas.AggregatedPool(schemas.EngineSpec{BlockTokens: 64}, 1)
 	for _, engine := range []*schemas.EngineArgs{a.DecodeEngineArgs, a.PrefillEngineArgs, a.ExtraEngineArgs} {
 		if engine != nil && engine.Engine.BlockTokens != nil {
-			spec.Engine.BlockTokens = *engine.Engine.BlockTokens
+			spec.Pools[0].Engine.BlockTokens = *engine.Engine.BlockTokens
 		}
 	}
 	switch {

@@ -20,11 +20,22 @@ var resultsLayout = layout[schemas.ResultBatch]{&schemas.RequestResults, []colum
 	i32(func(b *schemas.ResultBatch) []int32 { return b.ReusedInputTokens }),
 	i32(func(b *schemas.ResultBatch) []int32 { return b.FirstAdmissionReused }),
 	i32Null(func(b *schemas.ResultBatch) []int32 { return b.Worker }),
+	i32Null(func(b *schemas.ResultBatch) []int32 { return b.PrefillWorker }),
+	f64Null(func(b *schemas.ResultBatch) []float64 { return b.PrefillAdmitMS }),
+	f64Null(func(b *schemas.ResultBatch) []float64 { return b.SourceHeldMS }),
+	f64Null(func(b *schemas.ResultBatch) []float64 { return b.DestinationReservedMS }),
+	f64Null(func(b *schemas.ResultBatch) []float64 { return b.DestinationActivatedMS }),
+	f64Null(func(b *schemas.ResultBatch) []float64 { return b.DecodeAdmitMS }),
+	f64Null(func(b *schemas.ResultBatch) []float64 { return b.SourceReleasedMS }),
+	i32Null(func(b *schemas.ResultBatch) []int32 { return b.DecodeReusedInputTokens }),
+	i32Null(func(b *schemas.ResultBatch) []int32 { return b.PrefillRouteOverlapTokens }),
+	i32Null(func(b *schemas.ResultBatch) []int32 { return b.DecodeRouteOverlapTokens }),
 	i32(func(b *schemas.ResultBatch) []int32 { return b.AdmissionCount }),
 	i32(func(b *schemas.ResultBatch) []int32 { return b.ReadmissionCount }),
 }}
 
 var passesLayout = layout[schemas.PassBatch]{&schemas.Passes, []column[schemas.PassBatch]{
+	code(func(b *schemas.PassBatch) []schemas.Pool { return b.Pool }, schemas.PoolNames),
 	i32(func(b *schemas.PassBatch) []int32 { return b.Worker }),
 	i32(func(b *schemas.PassBatch) []int32 { return b.Rank }),
 	i64(func(b *schemas.PassBatch) []int64 { return b.Pass }),
@@ -77,4 +88,15 @@ var routingLayout = layout[schemas.RoutingBatch]{&schemas.Routing, []column[sche
 	i32Null(func(b *schemas.RoutingBatch) []int32 { return b.SelectedOverlapBlocks }),
 	i32Null(func(b *schemas.RoutingBatch) []int32 { return b.BestOverlapBlocks }),
 	i32Null(func(b *schemas.RoutingBatch) []int32 { return b.OverlapRegretBlocks }),
+}}
+
+var transfersLayout = layout[schemas.TransferBatch]{&schemas.Transfers, []column[schemas.TransferBatch]{
+	i32(func(b *schemas.TransferBatch) []int32 { return b.Node }),
+	i64(func(b *schemas.TransferBatch) []int64 { return b.Handoff }),
+	i32(func(b *schemas.TransferBatch) []int32 { return b.PrefillScheduler }),
+	i32(func(b *schemas.TransferBatch) []int32 { return b.DecodeScheduler }),
+	i64(func(b *schemas.TransferBatch) []int64 { return b.Tokens }),
+	i64Null(func(b *schemas.TransferBatch) []int64 { return b.Bytes }),
+	f64(func(b *schemas.TransferBatch) []float64 { return b.StartMS }),
+	f64(func(b *schemas.TransferBatch) []float64 { return b.EndMS }),
 }}

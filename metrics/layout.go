@@ -27,6 +27,10 @@ func i64[T any](get func(*T) []int64) column[T] {
 	return func(w *tableWriter, b *T, lo, hi int) { w.i64(get(b)[lo:hi]) }
 }
 
+func i64Null[T any](get func(*T) []int64) column[T] {
+	return func(w *tableWriter, b *T, lo, hi int) { w.i64Null(get(b)[lo:hi]) }
+}
+
 func f64[T any](get func(*T) []float64) column[T] {
 	return func(w *tableWriter, b *T, lo, hi int) { w.f64(get(b)[lo:hi]) }
 }

@@ -90,6 +90,7 @@ func Open(dir *rundir.Dir, selected []string) (*Recorders, error) {
 		Ticks:       recorderFor(r, ticksLayout, schemas.NewTickBatch, func(b *schemas.TickBatch) (int, int) { return b.N, len(b.Tick) }),
 		TickWorkers: recorderFor(r, tickWorkersLayout, schemas.NewTickWorkerBatch, func(b *schemas.TickWorkerBatch) (int, int) { return b.N, len(b.Tick) }),
 		TickPasses:  recorderFor(r, tickPassesLayout, schemas.NewTickPassBatch, func(b *schemas.TickPassBatch) (int, int) { return b.N, len(b.Tick) }),
+		Transfers:   recorderFor(r, transfersLayout, schemas.NewTransferBatch, func(b *schemas.TransferBatch) (int, int) { return b.N, len(b.Node) }),
 	}
 	go r.encode()
 	return r, nil

@@ -36,6 +36,7 @@ type tableWriter struct {
 	levels []int16
 	f64s   []float64
 	i32s   []int32
+	i64s   []int64
 	strs   []parquet.ByteArray
 }
 
@@ -254,17 +255,16 @@ func (w *tableWriter) i64Null(v []int64) {
 	if w.err != nil {
 		return
 	}
-	w.levels = w.levels[:0]
-	present := make([]int64, 0, len(v))
+	w.levels, w.i64s = w.levels[:0], w.i64s[:0]
 	for _, x := range v {
 		if x == -1 {
 			w.levels = append(w.levels, 0)
 			continue
 		}
 		w.levels = append(w.levels, 1)
-		present = append(present, x)
+		w.i64s = append(w.i64s, x)
 	}
-	_, err := w.open().(*file.Int64ColumnChunkWriter).WriteBatch(present, w.levels, nil)
+	_, err := w.open().(*file.Int64ColumnChunkWriter).WriteBatch(w.i64s, w.levels, nil)
 	w.fail(err)
 }
 

@@ -80,6 +80,11 @@ func (p *population) addRecord(r map[string]any) {
 	b.Status[i] = schemas.Status(slices.Index(schemas.StatusNames, r["terminal_status"].(string)))
 	b.InputTokens[i], b.RequestedOutputTokens[i], b.OutputTokens[i] = count(r["input_length"]), count(r["requested_output_length"]), count(r["output_length"])
 	b.Worker[i] = count(r["decode_worker_idx"])
+	b.PrefillWorker[i], b.DecodeReusedInputTokens[i] = count(r["prefill_worker_idx"]), count(r["decode_reused_input_tokens"])
+	b.PrefillRouteOverlapTokens[i], b.DecodeRouteOverlapTokens[i] = count(r["prefill_route_overlap_tokens"]), count(r["decode_route_overlap_tokens"])
+	b.PrefillAdmitMS[i], b.SourceHeldMS[i], b.SourceReleasedMS[i] = number(r["prefill_admit_ms"]), number(r["source_held_ms"]), number(r["source_released_ms"])
+	b.DestinationReservedMS[i], b.DestinationActivatedMS[i] = number(r["destination_reserved_ms"]), number(r["destination_activated_ms"])
+	b.DecodeAdmitMS[i] = number(r["decode_admit_ms"])
 	b.AdmissionCount[i], b.ReadmissionCount[i] = count(r["admission_count"]), count(r["readmission_count"])
 	b.ReusedInputTokens[i] = count(r["reused_input_tokens"])
 	pool := func(v any) schemas.Pool { return schemas.Pool(slices.Index(schemas.PoolNames, v.(string))) }

@@ -66,9 +66,22 @@ func grow(batch any) int {
 		}
 		f.Set(reflect.Append(f, reflect.Zero(f.Type().Elem())))
 	}
+	if r, ok := batch.(*schemas.ResultBatch); ok {
+		withoutHandoff(r, len(r.Node)-1)
+	}
 	n := v.FieldByName("N")
 	n.SetInt(n.Int() + 1)
 	return int(n.Int()) - 1
+}
+
+// withoutHandoff marks the columns of disaggregated runs as null in a row.
+func withoutHandoff(b *schemas.ResultBatch, i int) {
+	for _, c := range [][]int32{b.PrefillWorker, b.DecodeReusedInputTokens, b.PrefillRouteOverlapTokens, b.DecodeRouteOverlapTokens} {
+		c[i] = -1
+	}
+	for _, c := range [][]float64{b.PrefillAdmitMS, b.SourceHeldMS, b.DestinationReservedMS, b.DestinationActivatedMS, b.DecodeAdmitMS, b.SourceReleasedMS} {
+		c[i] = math.NaN()
+	}
 }
 
 // columnNames says which field of a batch a column of a text table is, where the name

@@ -78,6 +78,7 @@ type Sink struct {
 	Ticks       Recorder[TickBatch]
 	TickWorkers Recorder[TickWorkerBatch]
 	TickPasses  Recorder[TickPassBatch]
+	Transfers   Recorder[TransferBatch]
 }
 
 // DiscardSink forgets everything.
@@ -93,6 +94,7 @@ func DiscardSink() Sink {
 		Ticks:       Discard[TickBatch, *TickBatch]{},
 		TickWorkers: Discard[TickWorkerBatch, *TickWorkerBatch]{},
 		TickPasses:  Discard[TickPassBatch, *TickPassBatch]{},
+		Transfers:   Discard[TransferBatch, *TransferBatch]{},
 	}
 }
 
@@ -139,13 +141,21 @@ type ResultBatch struct {
 	OutputTokens                            []int32
 	ReusedInputTokens, FirstAdmissionReused []int32
 	// Worker is the scheduler id of the rank that served the request, -1 for none.
-	Worker                           []int32
-	AdmissionCount, ReadmissionCount []int32
+	Worker []int32
+	// The columns up to DecodeRouteOverlapTokens are of disaggregated runs; -1 or NaN is null.
+	PrefillWorker                                       []int32
+	PrefillAdmitMS, SourceHeldMS                        []float64
+	DestinationReservedMS, DestinationActivatedMS       []float64
+	DecodeAdmitMS, SourceReleasedMS                     []float64
+	DecodeReusedInputTokens                             []int32
+	PrefillRouteOverlapTokens, DecodeRouteOverlapTokens []int32
+	AdmissionCount, ReadmissionCount                    []int32
 }
 
 // PassBatch holds rows of passes: completed forward passes of one rank each.
 type PassBatch struct {
 	N                        int
+	Pool                     []Pool
 	Worker, Rank             []int32
 	Pass                     []int64
 	StartMS, PrefillMS       []float64
@@ -190,4 +200,14 @@ type RoutingBatch struct {
 	OverlapTokens                            []int32
 	SelectedOverlapBlocks, BestOverlapBlocks []int32
 	OverlapRegretBlocks                      []int32
+}
+
+// TransferBatch holds rows of transfers. Bytes is -1 where the bytes of a token are not known.
+type TransferBatch struct {
+	N                                 int
+	Node                              []int32
+	Handoff                           []int64
+	PrefillScheduler, DecodeScheduler []int32
+	Tokens, Bytes                     []int64
+	StartMS, EndMS                    []float64
 }

@@ -15,6 +15,9 @@ func (b *AdmissionBatch) Clear() { b.N = 0 }
 // Clear forgets the rows of the batch and keeps its memory.
 func (b *RoutingBatch) Clear() { b.N = 0 }
 
+// Clear forgets the rows of the batch and keeps its memory.
+func (b *TransferBatch) Clear() { b.N = 0 }
+
 // i32 and the others cut columns of n rows from one allocation each.
 func i32(n int, cols ...*[]int32) {
 	mem := make([]int32, n*len(cols))
@@ -41,14 +44,16 @@ func f64(n int, cols ...*[]float64) {
 func NewResultBatch(n int) *ResultBatch {
 	b := &ResultBatch{Status: make([]Status, n)}
 	i32(n, &b.Node, &b.CreationOrdinal, &b.InputTokens, &b.RequestedOutputTokens, &b.OutputTokens,
-		&b.ReusedInputTokens, &b.FirstAdmissionReused, &b.Worker, &b.AdmissionCount, &b.ReadmissionCount)
-	f64(n, &b.ArrivalMS, &b.FirstAdmitMS, &b.FirstTokenMS, &b.SecondTokenMS, &b.LastTokenMS, &b.TerminalMS)
+		&b.ReusedInputTokens, &b.FirstAdmissionReused, &b.Worker, &b.AdmissionCount, &b.ReadmissionCount,
+		&b.PrefillWorker, &b.DecodeReusedInputTokens, &b.PrefillRouteOverlapTokens, &b.DecodeRouteOverlapTokens)
+	f64(n, &b.ArrivalMS, &b.FirstAdmitMS, &b.FirstTokenMS, &b.SecondTokenMS, &b.LastTokenMS, &b.TerminalMS,
+		&b.PrefillAdmitMS, &b.SourceHeldMS, &b.DestinationReservedMS, &b.DestinationActivatedMS, &b.DecodeAdmitMS, &b.SourceReleasedMS)
 	return b
 }
 
 // NewPassBatch makes an empty batch of n rows capacity.
 func NewPassBatch(n int) *PassBatch {
-	b := &PassBatch{}
+	b := &PassBatch{Pool: make([]Pool, n)}
 	i32(n, &b.Worker, &b.Rank, &b.PrefillRequests, &b.DecodeRequests, &b.OutputTokens, &b.Admitted, &b.Preempted,
 		&b.Completed, &b.Rejected, &b.Running, &b.Waiting, &b.ActiveBlocks, &b.IdleBlocks)
 	i64(n, &b.Pass, &b.PrefillTokens, &b.PrefillKVTokens, &b.DecodeKVTokens)
@@ -78,5 +83,14 @@ func NewRoutingBatch(n int) *RoutingBatch {
 	i32(n, &b.Node, &b.Ordinal, &b.Worker, &b.Scheduler, &b.Rank, &b.OverlapTokens,
 		&b.SelectedOverlapBlocks, &b.BestOverlapBlocks, &b.OverlapRegretBlocks)
 	f64(n, &b.QueuedMS, &b.ReleasedMS, &b.QueueWaitMS)
+	return b
+}
+
+// NewTransferBatch makes an empty batch of n rows capacity.
+func NewTransferBatch(n int) *TransferBatch {
+	b := &TransferBatch{}
+	i32(n, &b.Node, &b.PrefillScheduler, &b.DecodeScheduler)
+	i64(n, &b.Handoff, &b.Tokens, &b.Bytes)
+	f64(n, &b.StartMS, &b.EndMS)
 	return b
 }

@@ -19,8 +19,7 @@ func (c *Call) RunSpec() (*RunSpec, error) {
 	spec := &RunSpec{
 		Source:            c.source(),
 		Load:              c.load(),
-		Engine:            launch.spec(),
-		Workers:           int(a.NumWorkers),
+		Pools:             AggregatedPool(launch.spec(), int(a.NumWorkers)),
 		TimeLimitMS:       math.Inf(1),
 		SLA:               (&EvaluationSLA{TTFTMS: a.SLATTFTMS, ITLMS: a.SLAITLMS, E2EMS: a.SLAE2EMS}).spec(),
 		Scaling:           c.ScalingPlan.spec(),

@@ -85,7 +85,21 @@ func lowered(s *RunSpec, err error) string {
 		}
 		return err.Error()
 	}
-	out := fmt.Sprintf("source %+v\nload %+v\nengine %+v\nworkers %d, limit %g ms, sla %+v, per request %v, stack %s",
-		s.Source, s.Load, s.Engine, s.Workers, s.TimeLimitMS, s.SLA, s.CapturePerRequest, s.Stack)
+	var pools strings.Builder
+	for _, p := range s.Pools {
+		role := ""
+		if s.Disaggregated() {
+			role = PoolNames[p.Pool] + " "
+		}
+		fmt.Fprintf(&pools, "%sengine %+v\n%sworkers %d", role, p.Engine, role, p.Workers)
+		if p.Pool == PoolPrefill {
+			pools.WriteByte('\n')
+		}
+	}
+	if s.Disaggregated() {
+		fmt.Fprintf(&pools, ", transfer %+v", s.Transfer)
+	}
+	out := fmt.Sprintf("source %+v\nload %+v\n%s, limit %g ms, sla %+v, per request %v, stack %s",
+		s.Source, s.Load, pools.String(), s.TimeLimitMS, s.SLA, s.CapturePerRequest, s.Stack)
 	return strings.ReplaceAll(out, strconv.FormatInt(Unlimited, 10), "unlimited")
 }

@@ -49,8 +49,13 @@ func checkSpec(t *testing.T, spec *RunSpec, err error) {
 		}
 		return
 	}
-	e := &spec.Engine
-	if spec.Workers < 1 || e.NumBlocks < 1 || e.BlockTokens < 2 || e.MaxSequences < 1 || e.MaxBatchedTokens < 1 || e.MaxModelLen < 1 || !(spec.TimeLimitMS >= 0) {
+	for i := range spec.Pools {
+		p, e := &spec.Pools[i], &spec.Pools[i].Engine
+		if p.Workers < 1 || e.NumBlocks < 1 || e.BlockTokens < 1 || e.MaxSequences < 1 || e.MaxBatchedTokens < 1 || e.MaxModelLen < 1 || e.BlockTokens != spec.BlockTokens() {
+			t.Fatalf("out of bounds: %+v", spec)
+		}
+	}
+	if n := len(spec.Pools); n < 1 || n > 2 || !(spec.TimeLimitMS >= 0) {
 		t.Fatalf("out of bounds: %+v", spec)
 	}
 	if spec.Source.Kind == SourceSynthetic && (spec.Source.Count < 1 || spec.Source.InputTokens < 1) {

@@ -19,8 +19,7 @@ func (p *Prediction) RunSpec() (*RunSpec, error) {
 	spec := &RunSpec{
 		Source:      t.Source.spec(),
 		Load:        t.Load.spec(),
-		Engine:      p.Engine.spec(role),
-		Workers:     int(role.Parallelism.Replicas),
+		Pools:       AggregatedPool(p.Engine.spec(role), int(role.Parallelism.Replicas)),
 		TimeLimitMS: math.Inf(1),
 		SLA:         p.sla().spec(),
 		Stack:       p.Stack,

@@ -88,7 +88,8 @@ func (d *document) trace(t *rapid.T, traffic map[string]any) {
 }
 
 func (d *document) engine(t *rapid.T) map[string]any {
-	e := &d.want.Engine
+	d.want.Pools = AggregatedPool(EngineSpec{}, rapid.IntRange(1, 1000).Draw(t, "replicas"))
+	e := &d.want.Pools[0].Engine
 	*e = EngineSpec{
 		Backend: BackendVLLM, BlockTokens: rapid.Int64Range(2, 1024).Draw(t, "block_size"), NumBlocks: rapid.Int64Range(1, maxCount).Draw(t, "blocks"),
 		MaxSequences: rapid.Int64Min(1).Draw(t, "sequences"), MaxBatchedTokens: rapid.Int64Min(1).Draw(t, "batched"), MaxModelLen: rapid.Int64Min(1).Draw(t, "length"),
@@ -96,11 +97,10 @@ func (d *document) engine(t *rapid.T) map[string]any {
 		SpeedupRatio: 1, DecodeSpeedupRatio: 1, DataParallelRanks: 1, TensorParallel: rapid.Int64Range(1, 16).Draw(t, "tensor"), PipelineParallel: 1,
 		Timing: TimingSpec{Kind: TimingFixed, PrefillMS: rapid.Float64Range(0, 1e9).Draw(t, "prefill"), DecodeMS: rapid.Float64Range(0, 1e9).Draw(t, "decode")},
 	}
-	d.want.Workers = rapid.IntRange(1, 1000).Draw(t, "replicas")
 	return map[string]any{
 		"mode": "aggregated", "model": "org/model", "hardware": "h200_sxm", "backend": "vllm", "context_length": e.MaxModelLen,
 		"workers": map[string]any{"aggregated": map[string]any{
-			"parallelism": map[string]any{"replicas": d.want.Workers, "tensor": e.TensorParallel},
+			"parallelism": map[string]any{"replicas": d.want.Pools[0].Workers, "tensor": e.TensorParallel},
 			"scheduler":   map[string]any{"max_batched_tokens": e.MaxBatchedTokens, "max_sequences": e.MaxSequences},
 			"kv_cache":    map[string]any{"block_size": e.BlockTokens, "prefix_caching": e.PrefixCaching, "capacity": map[string]any{"type": "fixed", "blocks": e.NumBlocks}},
 			"timing":      map[string]any{"type": "fixed", "prefill_ms": e.Timing.PrefillMS, "decode_ms": e.Timing.DecodeMS},

@@ -9,10 +9,11 @@ import "math"
 type RunSpec struct {
 	Source SourceSpec
 	Load   LoadSpec
-	// Engine is the aggregated role's worker; every worker of the pool is equal.
-	Engine EngineSpec
-	// Workers is the number of aggregated workers, at least 1.
-	Workers int
+	// Pools are the workers by role: one aggregated pool, or the prefill and the decode pool
+	// in this order. They share the backend and the block size (spec 05 section 7.1).
+	Pools []PoolSpec
+	// Transfer is how long hand-offs between two pools take.
+	Transfer TransferSpec
 	// TimeLimitMS ends the run before the first instant after it; +Inf is no limit
 	// (spec 05 section 8.2).
 	TimeLimitMS float64
@@ -25,6 +26,44 @@ type RunSpec struct {
 	CapturePerRequest bool
 	// Stack is the reference stack whose rules apply.
 	Stack Stack
+}
+
+// PoolSpec is the workers of one role; all of them are equal.
+type PoolSpec struct {
+	Pool Pool
+	// Engine is one worker.
+	Engine EngineSpec
+	// Workers is the number of workers at the start, at least 1.
+	Workers int
+}
+
+// AggregatedPool is the pools of a run whose workers serve both phases.
+func AggregatedPool(e EngineSpec, workers int) []PoolSpec {
+	return []PoolSpec{{Pool: PoolAggregated, Engine: e, Workers: workers}}
+}
+
+// Disaggregated reports whether prefill and decode have workers of their own.
+func (s *RunSpec) Disaggregated() bool { return len(s.Pools) == 2 }
+
+// BlockTokens is the size of a KV block, the same in all pools; 0 where the stages before the
+// simulation run without a configuration.
+func (s *RunSpec) BlockTokens() int64 {
+	if len(s.Pools) == 0 {
+		return 0
+	}
+	return s.Pools[0].Engine.BlockTokens
+}
+
+// TransferSpec is the delay of a hand-off (spec 05 section 7.4), the prefill role's settings.
+type TransferSpec struct {
+	// BandwidthGBPerSecond is decimal GB/s; 0 is no bandwidth given.
+	BandwidthGBPerSecond float64
+	// BytesPerToken is 0 when not given.
+	BytesPerToken int64
+	// Timing says which part of a prompt counts.
+	Timing TransferTiming
+	// FallbackMS is the delay where bandwidth or bytes are not given.
+	FallbackMS float64
 }
 
 // Stack names the reference stack whose rules a run follows (spec 07 section 1).

@@ -93,16 +93,27 @@ var RequestResults = Table{Name: "request_results", Version: 1, Stage: "simulate
 	{"input_tokens", tInt32, false, "prompt length"},
 	{"requested_output_tokens", tInt32, false, "output length asked for"},
 	{"output_tokens", tInt32, false, "tokens emitted"},
-	{"reused_input_tokens", tInt32, false, "largest number of cached tokens over its admissions"},
+	{"reused_input_tokens", tInt32, false, "largest number of cached tokens over its admissions; in the prefill pool where there is one"},
 	{"first_admission_reused_input_tokens", tInt32, false, "cached tokens at its first admission"},
-	{"worker", tInt32, true, "scheduler id of the rank that served it"},
+	{"worker", tInt32, true, "scheduler id of the aggregated or decode rank that served it"},
+	{"prefill_worker", tInt32, true, "scheduler id of the prefill rank; null with an aggregated pool, as are the columns up to decode_route_overlap_tokens"},
+	{"prefill_admit_ms", tFloat64, true, "start of the pass that first admitted it in the prefill pool"},
+	{"source_held_ms", tFloat64, true, "end of its prefill; the prefill rank then holds its KV blocks"},
+	{"destination_reserved_ms", tFloat64, true, "time its blocks were reserved on the decode rank"},
+	{"destination_activated_ms", tFloat64, true, "time its KV was complete on the decode rank"},
+	{"decode_admit_ms", tFloat64, true, "start of the pass that first admitted it in the decode pool"},
+	{"source_released_ms", tFloat64, true, "time the prefill rank gave its blocks up; may follow terminal_ms"},
+	{"decode_reused_input_tokens", tInt32, true, "largest number of cached tokens over its admissions in the decode pool"},
+	{"prefill_route_overlap_tokens", tInt32, true, "cached prompt tokens that the placement in the prefill pool reported"},
+	{"decode_route_overlap_tokens", tInt32, true, "cached prompt tokens that the placement in the decode pool reported"},
 	{"admission_count", tInt32, false, "admissions, readmissions included"},
 	{"readmission_count", tInt32, false, "admissions after a preemption"},
 }}
 
 // Passes holds the completed forward passes.
 var Passes = Table{Name: "passes", Version: 1, Stage: "simulate", Doc: "one completed forward pass of one rank", Columns: []Column{
-	{"worker", tInt32, false, "worker id"},
+	{"pool", tString, false, "agg, prefill or decode"},
+	{"worker", tInt32, false, "worker id in its pool"},
 	{"rank", tInt32, false, "attention data-parallel rank in the worker"},
 	{"pass", tInt64, false, "number of the pass in its worker, from 0"},
 	{"start_ms", tFloat64, false, "start"},
@@ -159,6 +170,18 @@ var Routing = Table{Name: "routing", Version: 1, Stage: "simulate", Doc: "one pl
 	{"overlap_regret_blocks", tInt32, true, "their difference; null when the policy does not look"},
 }}
 
+// Transfers holds the movements of KV from prefill to decode workers.
+var Transfers = Table{Name: "transfers", Version: 1, Stage: "simulate", Doc: "one transfer of a prompt's KV from a prefill to a decode rank", Columns: []Column{
+	{"node", tInt32, false, "the request"},
+	{"handoff", tInt64, false, "ordinal of the hand-off, from 1, in order of arrival"},
+	{"prefill_scheduler", tInt32, false, "scheduler id of the source rank"},
+	{"decode_scheduler", tInt32, false, "scheduler id of the destination rank"},
+	{"tokens", tInt64, false, "tokens that the delay counts: the prompt, or the blocks that the destination lacked"},
+	{"bytes", tInt64, true, "tokens times the bytes of a token; null when these are not known"},
+	{"start_ms", tFloat64, false, "time at which the source was held and the destination reserved"},
+	{"end_ms", tFloat64, false, "start and delay together; beyond the end of the run when the time limit cut the transfer off"},
+}}
+
 // Run holds the scalars of a run that no other table gives: one row.
 var Run = Table{Name: "run", Version: 1, Stage: "simulate", Doc: "the run itself: one row", Columns: []Column{
 	{"stack", tString, false, "reference stack whose rules applied"},
@@ -174,4 +197,4 @@ var Run = Table{Name: "run", Version: 1, Stage: "simulate", Doc: "the run itself
 }}
 
 // AllTables lists every table in the order of the stages.
-var AllTables = []*Table{&Requests, &Blocks, &AuthoredOutputs, &SourcePlays, &SourceNodes, &SourceEdges, &Nodes, &Edges, &Chains, &NodeOutputs, &Plays, &PlayNodes, &RequestResults, &Passes, &TokenGaps, &Admissions, &Routing, &Lifecycle, &Ticks, &TickWorkers, &TickPasses, &Run}
+var AllTables = []*Table{&Requests, &Blocks, &AuthoredOutputs, &SourcePlays, &SourceNodes, &SourceEdges, &Nodes, &Edges, &Chains, &NodeOutputs, &Plays, &PlayNodes, &RequestResults, &Passes, &TokenGaps, &Admissions, &Routing, &Transfers, &Lifecycle, &Ticks, &TickWorkers, &TickPasses, &Run}

@@ -4,6 +4,7 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -11,8 +12,6 @@ import (
 	"github.com/dynosim/dynosim/lower"
 	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/simulate/engine"
-	"github.com/dynosim/dynosim/simulate/engine/sglang"
-	"github.com/dynosim/dynosim/simulate/engine/vllm"
 )
 
 // Progress is what another goroutine may read while a simulation runs.
@@ -31,8 +30,9 @@ func (p *Progress) Ended() int64 { return p.ended.Load() }
 type Outcome struct {
 	// LastInstantMS is the last instant the clock visited.
 	LastInstantMS float64
-	// WorkerSeconds is the time-integral of provisioned workers (spec 05 section 9.5).
-	WorkerSeconds float64
+	// PrefillWorkerSeconds and DecodeWorkerSeconds are the time-integrals of provisioned
+	// workers; aggregated ones count with decode (spec 05 section 9.5).
+	PrefillWorkerSeconds, DecodeWorkerSeconds float64
 	// Arrived and Ended count requests, Passes completed passes of all ranks.
 	Arrived, Ended, Passes int64
 }
@@ -42,8 +42,7 @@ type InvariantError struct{ Message string }
 
 func (e *InvariantError) Error() string { return "replay invariant violated: " + e.Message }
 
-// Run simulates the workload on spec.Workers aggregated workers with round-robin placement
-// and leaves the rows in the sink, which it does not close. progress may be nil. It returns
+// Run simulates the workload on the workers of spec.Pools and leaves the rows in the sink, which it does not close. progress may be nil. It returns
 // the context's error when that ends first, an *InvariantError when the run cannot go on,
 // or the first error of the sink.
 func Run(ctx context.Context, spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, progress *Progress) (Outcome, error) {
@@ -57,34 +56,15 @@ func run(ctx context.Context, spec *schemas.RunSpec, w *lower.Workload, sink sch
 	if err == nil {
 		err = c.finish()
 	}
-	return Outcome{
-		LastInstantMS: c.now, WorkerSeconds: c.workerSeconds,
-		Arrived: int64(c.requests.Created()), Ended: c.ended, Passes: c.passes,
-	}, err
-}
-
-// worker is one engine replica: its attention data-parallel ranks pass together (spec 03
-// section 9).
-type worker struct {
-	ranks []engine.Rank
-	// took tells which ranks take part in the pass in flight.
-	took []bool
-	busy bool
-	pass int64
-	// count numbers the passes since the worker was last drained.
-	count int64
-	// nextRank is the round-robin position among the ranks.
-	nextRank int
-}
-
-// idle reports whether no rank has a request.
-func (w *worker) idle() bool {
-	for _, k := range w.ranks {
-		if !k.Idle() {
-			return false
+	out := Outcome{LastInstantMS: c.now, Arrived: int64(c.requests.Created()), Ended: c.ended, Passes: c.passes}
+	for i := range c.pools {
+		if p := &c.pools[i]; p.role == schemas.PoolPrefill {
+			out.PrefillWorkerSeconds = p.seconds
+		} else {
+			out.DecodeWorkerSeconds = p.seconds
 		}
 	}
-	return true
+	return out, err
 }
 
 // cluster is the state of a run.
@@ -93,22 +73,23 @@ type cluster struct {
 	content  *engine.Content
 	source   *source
 	record   *recorder
-	workers  []worker
+	// pools is the aggregated pool, or the prefill and the decode pool.
+	pools    []pool
 	events   eventQueue
 	progress *Progress
+	// router is nil for round robin.
+	router placement
 
-	now, limit    float64
-	workerSeconds float64
+	now, limit float64
+	// tickMS is the next instant at which something looks at all workers, +Inf for never:
+	// no worker runs ahead of it.
+	tickMS float64
+	// inSystem counts the requests that concurrency load compares with its limit.
+	inSystem int64
 	// visited is the latest end of a pass that ran ahead of the clock.
 	visited float64
 	// session has the session of each live slot.
 	session []int32
-	// nextWorker is the round-robin position.
-	nextWorker int
-	// ready has a bit for each worker that may have a pass to start; aside lists those
-	// that had one without effect at this sweep.
-	ready []uint64
-	aside []int32
 	// launched lists the passes started at this instant.
 	launched []launched
 
@@ -119,41 +100,14 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 	if progress == nil {
 		progress = &Progress{}
 	}
-	e := &spec.Engine
 	c := &cluster{
-		source: newSource(w), record: newRecorder(sink), content: engine.NewContent(w, e.BlockTokens),
-		workers: make([]worker, spec.Workers), ready: make([]uint64, (spec.Workers+63)/64),
-		limit: spec.TimeLimitMS, progress: progress,
+		source: newSource(w), record: newRecorder(sink), content: engine.NewContent(w, spec.BlockTokens()),
+		limit: spec.TimeLimitMS, tickMS: math.Inf(1), progress: progress,
 	}
-	build := c.rankBuilder(e, exact)
-	for i := range c.workers {
-		w := &c.workers[i]
-		w.ranks, w.took = make([]engine.Rank, e.DataParallelRanks), make([]bool, e.DataParallelRanks)
-		for rank := range w.ranks {
-			w.ranks[rank] = build(i*len(w.ranks) + rank)
-		}
+	for i := range spec.Pools {
+		c.pools = append(c.pools, c.newPool(&spec.Pools[i], exact))
 	}
 	return c
-}
-
-// rankBuilder returns what makes a rank of the engine, given its number over all workers.
-func (c *cluster) rankBuilder(e *schemas.EngineSpec, exact bool) func(scheduler int) engine.Rank {
-	if e.Backend == schemas.BackendSGLang {
-		cfg := sglang.NewConfig(e, c.content.PathTokens(), !math.IsInf(c.limit, 1))
-		cfg.Exact = cfg.Exact || exact
-		var group *sglang.Group
-		return func(scheduler int) engine.Rank {
-			if scheduler%int(e.DataParallelRanks) == 0 {
-				group = sglang.NewGroup(int(e.DataParallelRanks))
-			}
-			return sglang.NewRank(cfg, e, scheduler, group, &c.requests, c.content, c.record.gap)
-		}
-	}
-	cfg := vllm.NewConfig(e, c.content.PathTokens(), !math.IsInf(c.limit, 1))
-	cfg.Exact = cfg.Exact || exact
-	return func(scheduler int) engine.Rank {
-		return vllm.NewRank(cfg, e, scheduler, &c.requests, c.content, c.record.gap)
-	}
 }
 
 // run visits instants until nothing is left (spec 05 sections 2, 3 and 8).
@@ -188,7 +142,10 @@ func (c *cluster) run(ctx context.Context) error {
 
 // advance moves the clock (spec 05 section 9.5).
 func (c *cluster) advance(to float64) {
-	c.workerSeconds += float64(len(c.workers)) * (to - c.now) / 1000.0
+	for i := range c.pools {
+		p := &c.pools[i]
+		p.seconds += float64(p.existing) * (to - c.now) / 1000.0
+	}
 	c.now = to
 }
 
@@ -208,8 +165,12 @@ func (c *cluster) stuck() error {
 func (c *cluster) instant() error {
 	for {
 		changed := c.endPasses()
-		changed = c.arrivals() || changed
-		started, err := c.startPasses()
+		arrived, err := c.arrivals()
+		if err != nil {
+			return err
+		}
+		changed = changed || arrived
+		started, err := c.startPasses(&c.pools[0])
 		if err != nil {
 			return err
 		}
@@ -231,25 +192,28 @@ func (c *cluster) end(slot int32) {
 		c.source.ended(r.Node, session, c.now)
 	}
 	c.requests.Drop(slot)
+	c.inSystem--
 	c.ended++
 }
 
 // arrivals places every request that is ready now.
-func (c *cluster) arrivals() (changed bool) {
-	room := c.source.limit - int64(c.requests.Live())
+func (c *cluster) arrivals() (changed bool, err error) {
+	room := c.source.limit - c.inSystem
 	for {
 		node, session, ready := c.source.pop(c.now, room)
 		if !ready {
-			return changed
+			return changed, nil
 		}
 		room--
 		changed = true
-		c.arrive(node, session)
+		if err := c.arrive(node, session); err != nil {
+			return changed, err
+		}
 	}
 }
 
 // arrive records an arrival and hands it to the next worker in turn (spec 05 section 6).
-func (c *cluster) arrive(node, session int32) {
+func (c *cluster) arrive(node, session int32) error {
 	prompt := c.content.Prompt(node, session)
 	slot := c.requests.New(node, prompt, int64(c.source.nodes.OutputTokens[node]), c.now)
 	for int(slot) >= len(c.session) {
@@ -258,17 +222,16 @@ func (c *cluster) arrive(node, session int32) {
 	c.session[slot] = session
 	r := &c.requests.Slots[slot]
 	c.content.Dispatch(r, session)
-	id := c.nextWorker % len(c.workers)
-	c.nextWorker = id + 1
-	w := &c.workers[id]
-	rank := w.nextRank % len(w.ranks)
-	w.nextRank = rank + 1
-	r.Worker = int32(id*len(w.ranks) + rank)
-	c.record.placed(r, int32(id), int32(rank))
-	w.ranks[rank].Submit(slot)
-	if !w.busy {
-		c.ready[id>>6] |= 1 << (id & 63)
+	c.inSystem++
+	p := &c.pools[0]
+	id, rank, ok := p.turn()
+	if !ok {
+		return errors.New("placement policy error: no active workers for round-robin placement")
 	}
+	r.Worker = id*int32(p.ranks) + rank
+	c.record.placed(r, p.role, id, rank)
+	p.submit(slot, id, rank)
+	return nil
 }
 
 // maxRepeats is how many passes without effect may follow each other at an instant while
@@ -278,8 +241,8 @@ const maxRepeats = 1024
 // tryPass runs one pass of every rank of a worker that has work, up to the end of the
 // slowest. A pass of no length is delivered on the spot; repeat says what to do about one
 // that also has no effect.
-func (c *cluster) tryPass(id int32) (effect bool, repeat engine.Repeat, err error) {
-	w := &c.workers[id]
+func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat, err error) {
+	w := p.workers[id]
 	end := c.now
 	for rank, k := range w.ranks {
 		w.took[rank] = !k.Idle()
@@ -288,7 +251,7 @@ func (c *cluster) tryPass(id int32) (effect bool, repeat engine.Repeat, err erro
 		}
 	}
 	if !(end-c.now < maxPassMS) {
-		return false, 0, c.tooLong(id, c.now, end)
+		return false, 0, c.tooLong(p, id, c.now, end)
 	}
 	for rank, k := range w.ranks {
 		if !w.took[rank] {
@@ -296,13 +259,13 @@ func (c *cluster) tryPass(id int32) (effect bool, repeat engine.Repeat, err erro
 			continue
 		}
 		k.Emit(end)
-		p := k.Pass()
-		effect = effect || p.Effect()
-		repeat = max(repeat, p.Repeat)
-		for _, a := range p.Admitted {
-			c.record.admission(&c.requests.Slots[a.Slot], c.now, a.Reused)
+		pass := k.Pass()
+		effect = effect || pass.Effect()
+		repeat = max(repeat, pass.Repeat)
+		for _, a := range pass.Admitted {
+			c.record.admission(&c.requests.Slots[a.Slot], p.role, c.now, a.Reused)
 		}
-		if p.Stuck && math.IsInf(c.limit, 1) {
+		if pass.Stuck && math.IsInf(c.limit, 1) {
 			return false, 0, c.stuck()
 		}
 	}
@@ -310,11 +273,11 @@ func (c *cluster) tryPass(id int32) (effect bool, repeat engine.Repeat, err erro
 		if !effect {
 			return false, repeat, nil
 		}
-		c.endPass(id)
+		c.endPass(p, id)
 		return true, 0, nil
 	}
 	w.busy = true
-	c.launched = append(c.launched, launched{id, end, math.Inf(1)})
+	c.launched = append(c.launched, launched{p, id, end, math.Inf(1)})
 	return true, 0, nil
 }
 
@@ -328,9 +291,11 @@ func (c *cluster) finish() error {
 			c.abandon(int32(slot), r)
 		}
 	}
-	for i := range c.workers {
-		for _, k := range c.workers[i].ranks {
-			k.Close()
+	for i := range c.pools {
+		for _, w := range c.pools[i].workers {
+			for _, k := range w.ranks {
+				k.Close()
+			}
 		}
 	}
 	c.progress.virtualMS.Store(math.Float64bits(c.now))
@@ -341,12 +306,11 @@ func (c *cluster) finish() error {
 // abandon records a request that was in flight when the run stopped. Its tokens of a pass
 // in flight did not happen.
 func (c *cluster) abandon(slot int32, r *engine.Request) {
-	n := int32(len(c.workers[0].ranks))
-	w := &c.workers[r.Worker/n]
-	k := w.ranks[r.Worker%n]
+	p := &c.pools[0]
+	w, k := p.rank(r.Worker)
 	k.Abandon(slot)
 	r.Output = k.Produced(slot)
-	if w.busy && w.took[r.Worker%n] {
+	if w.busy && w.took[int(r.Worker)%p.ranks] {
 		r.Output -= k.InFlight(slot, c.now)
 	}
 	r.Status = schemas.StatusUnfinished

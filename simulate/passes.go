@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"math/bits"
 
-	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/simulate/engine"
 )
 
 // launched is a pass that has started and is not queued yet; others is the earliest end of
 // those behind it in the list.
 type launched struct {
+	pool        *pool
 	worker      int32
 	end, others float64
 }
@@ -19,22 +19,24 @@ type launched struct {
 func (c *cluster) endPasses() (changed bool) {
 	for len(c.events) > 0 && c.events[0].at == c.now {
 		e := c.events.Pop()
-		c.endPass(e.worker)
+		c.endPass(&c.pools[e.pool], e.worker)
 		changed = true
 	}
 	return changed
 }
 
 // endPass delivers the outputs of a worker's pass, rank by rank.
-func (c *cluster) endPass(id int32) {
-	w := &c.workers[id]
+func (c *cluster) endPass(p *pool, id int32) {
+	w := p.workers[id]
 	w.busy = false
 	for rank, k := range w.ranks {
 		if !w.took[rank] {
 			continue
 		}
-		c.recordPass(id, rank)
-		for _, e := range k.Pass().Ended {
+		c.recordPass(p, id, rank)
+		ended := k.Pass().Ended
+		w.owned -= int32(len(ended))
+		for _, e := range ended {
 			c.end(e.Slot)
 		}
 	}
@@ -43,36 +45,37 @@ func (c *cluster) endPass(id int32) {
 		w.count = 0
 		return
 	}
-	c.ready[id>>6] |= 1 << (id & 63)
+	p.wake(id)
 }
 
 // recordPass records the pass of a rank, which is complete.
-func (c *cluster) recordPass(id int32, rank int) {
-	w := &c.workers[id]
-	p := w.ranks[rank].Pass()
+func (c *cluster) recordPass(p *pool, id int32, rank int) {
+	w := p.workers[id]
+	pass := w.ranks[rank].Pass()
 	active, idle := w.ranks[rank].Gauges()
-	c.record.pass(id, int32(rank), w.pass, p, active, idle)
-	c.record.gap(p.GapMS, p.GapCount)
+	c.record.pass(p.role, id, int32(rank), w.pass, pass, active, idle)
+	c.record.gap(pass.GapMS, pass.GapCount)
 	c.passes++
 }
 
-// startPasses starts passes, smallest worker first, until no worker can (spec 05 section 5.2).
-func (c *cluster) startPasses() (changed bool, err error) {
-	for _, id := range c.aside {
-		if w := &c.workers[id]; !w.busy && !w.idle() {
-			c.ready[id>>6] |= 1 << (id & 63)
+// startPasses starts passes, smallest worker first, until no worker of the pool can (spec 05
+// section 5.2).
+func (c *cluster) startPasses(p *pool) (changed bool, err error) {
+	for _, id := range p.aside {
+		if w := p.workers[id]; !w.busy && !w.idle() {
+			p.wake(id)
 		}
 	}
-	c.aside = c.aside[:0]
-	for i := 0; i < len(c.ready); {
-		if c.ready[i] == 0 {
+	p.aside = p.aside[:0]
+	for i := 0; i < len(p.ready); {
+		if p.ready[i] == 0 {
 			i++
 			continue
 		}
-		bit := bits.TrailingZeros64(c.ready[i])
-		c.ready[i] &^= 1 << bit
+		bit := bits.TrailingZeros64(p.ready[i])
+		p.ready[i] &^= 1 << bit
 		id := int32(i<<6 | bit)
-		started, err := c.startPass(id)
+		started, err := c.startPass(p, id)
 		if err != nil {
 			return changed, err
 		}
@@ -86,15 +89,15 @@ func (c *cluster) startPasses() (changed bool, err error) {
 
 // startPass runs one pass of a worker. One without effect or duration is tried again while
 // something moves in the ranks, then it sets the worker aside or ends the run.
-func (c *cluster) startPass(id int32) (effect bool, err error) {
+func (c *cluster) startPass(p *pool, id int32) (effect bool, err error) {
 	for repeats := 0; ; {
-		effect, repeat, err := c.tryPass(id)
+		effect, repeat, err := c.tryPass(p, id)
 		if effect || err != nil {
 			return effect, err
 		}
 		switch repeat {
 		case engine.RepeatLater:
-			c.aside = append(c.aside, id)
+			p.aside = append(p.aside, id)
 			return false, nil
 		case engine.RepeatNever:
 			return false, c.stuck()
@@ -109,7 +112,7 @@ func (c *cluster) startPass(id int32) (effect bool, err error) {
 // launch queues the ends of the passes that started at this instant, once it has settled.
 // Before that, it lets each worker run ahead while nothing could reach it.
 func (c *cluster) launch() error {
-	horizon := min(c.source.nextReady(), c.limit)
+	horizon := min(c.source.nextReady(), c.limit, c.tickMS)
 	// Requests that end on one worker release others in a closed loop or a session.
 	coupled := c.source.sessions != nil || c.source.limit > 0
 	for i := len(c.launched) - 2; i >= 0 && coupled; i-- {
@@ -123,11 +126,11 @@ func (c *cluster) launch() error {
 				until = min(until, c.events[0].at)
 			}
 		}
-		end, err := c.coast(l.worker, l.end, until)
+		end, err := c.coast(l.pool, l.worker, l.end, until)
 		if err != nil {
 			return err
 		}
-		c.events.Push(event{at: end, class: passEnd, pool: uint8(schemas.PoolAggregated), worker: l.worker, ordinal: c.workers[l.worker].pass})
+		c.events.Push(event{at: end, class: passEnd, pool: l.pool.index(), worker: l.worker, ordinal: l.pool.workers[l.worker].pass})
 	}
 	c.launched = c.launched[:0]
 	return nil
@@ -136,21 +139,21 @@ func (c *cluster) launch() error {
 // coast runs the passes of a worker ahead of the clock while they end before horizon and
 // end no request, and returns the end of the pass that is then in flight. Such passes have
 // no effect outside of the worker, so nobody can tell that they were early.
-func (c *cluster) coast(id int32, end, horizon float64) (float64, error) {
-	w := &c.workers[id]
+func (c *cluster) coast(p *pool, id int32, end, horizon float64) (float64, error) {
+	w := p.workers[id]
 	if len(w.ranks) > 1 {
 		return end, nil
 	}
 	rank := w.ranks[0]
-	p := rank.Pass()
-	for end < horizon && len(p.Ended) == 0 && rank.Coasting() {
-		c.recordPass(id, 0)
+	pass := rank.Pass()
+	for end < horizon && len(pass.Ended) == 0 && rank.Coasting() {
+		c.recordPass(p, id, 0)
 		w.pass++
 		w.count++
 		c.visited = max(c.visited, end)
 		start := end
 		if end = rank.Coast(); !(end-start < maxPassMS) {
-			return end, c.tooLong(id, start, end)
+			return end, c.tooLong(p, id, start, end)
 		}
 	}
 	return end, nil
@@ -159,6 +162,6 @@ func (c *cluster) coast(id int32, end, horizon float64) (float64, error) {
 // maxPassMS bounds the length of a pass: what 64 bits of nanoseconds hold, 570 years.
 const maxPassMS = 1.8e13
 
-func (c *cluster) tooLong(id int32, start, end float64) error {
-	return &InvariantError{fmt.Sprintf("worker %d: a pass at %g ms would last %g ms; the longest simulated pass is %g ms", id, start, end-start, float64(maxPassMS))}
+func (c *cluster) tooLong(p *pool, id int32, start, end float64) error {
+	return &InvariantError{fmt.Sprintf("%sworker %d: a pass at %g ms would last %g ms; the longest simulated pass is %g ms", p.prefix(), id, start, end-start, float64(maxPassMS))}
 }

@@ -22,6 +22,7 @@ type recorder struct {
 	gaps       *schemas.GapBatch
 	admissions *schemas.AdmissionBatch
 	routing    *schemas.RoutingBatch
+	transfers  *schemas.TransferBatch
 	err        error
 
 	// slots gathers equal gaps before they become rows: a gap replaces another one that
@@ -40,6 +41,7 @@ func newRecorder(sink schemas.Sink) *recorder {
 		gaps:       schemas.NewGapBatch(passRows),
 		admissions: schemas.NewAdmissionBatch(requestRows),
 		routing:    schemas.NewRoutingBatch(requestRows),
+		transfers:  schemas.NewTransferBatch(requestRows),
 	}
 }
 
@@ -78,10 +80,10 @@ func (r *recorder) gapRow(gapMS float64, count int64) {
 }
 
 // pass records a completed pass of one rank.
-func (r *recorder) pass(worker, rank int32, ordinal int64, p *engine.Pass, active, idle int64) {
+func (r *recorder) pass(pool schemas.Pool, worker, rank int32, ordinal int64, p *engine.Pass, active, idle int64) {
 	b := r.passes
 	i := b.N
-	b.Worker[i], b.Rank[i], b.Pass[i] = worker, rank, ordinal
+	b.Pool[i], b.Worker[i], b.Rank[i], b.Pass[i] = pool, worker, rank, ordinal
 	b.StartMS[i], b.PrefillMS[i], b.DecodeMS[i], b.EndMS[i] = p.StartMS, p.PrefillMS, p.DecodeMS, p.EndMS
 	b.PrefillRequests[i], b.PrefillTokens[i], b.PrefillKVTokens[i] = int32(p.PrefillRequests), p.PrefillTokens, p.PrefillCached
 	b.DecodeRequests[i], b.DecodeKVTokens[i] = int32(p.DecodeRequests), p.DecodeTokens
@@ -103,11 +105,11 @@ func (r *recorder) pass(worker, rank int32, ordinal int64, p *engine.Pass, activ
 }
 
 // admission records the admission of a request; ordinal counts the request's admissions.
-func (r *recorder) admission(q *engine.Request, atMS float64, reused int32) {
+func (r *recorder) admission(q *engine.Request, pool schemas.Pool, atMS float64, reused int32) {
 	b := r.admissions
 	i := b.N
 	b.Node[i], b.Ordinal[i], b.PoolOrdinal[i] = q.Node, q.Admissions-1, q.Admissions-1
-	b.Pool[i], b.Worker[i] = schemas.PoolAggregated, q.Worker
+	b.Pool[i], b.Worker[i] = pool, q.Worker
 	b.AtMS[i], b.ReusedInputTokens[i] = atMS, reused
 	if b.N++; b.N == len(b.Node) {
 		take(r, r.sink.Admissions, &r.admissions)
@@ -116,10 +118,10 @@ func (r *recorder) admission(q *engine.Request, atMS float64, reused int32) {
 }
 
 // placed records an immediate placement by round robin.
-func (r *recorder) placed(q *engine.Request, worker, rank int32) {
+func (r *recorder) placed(q *engine.Request, pool schemas.Pool, worker, rank int32) {
 	b := r.routing
 	i := b.N
-	b.Node[i], b.Ordinal[i], b.Pool[i] = q.Node, 0, schemas.PoolAggregated
+	b.Node[i], b.Ordinal[i], b.Pool[i] = q.Node, 0, pool
 	b.QueuedMS[i], b.ReleasedMS[i], b.QueueWaitMS[i] = math.NaN(), math.NaN(), 0
 	b.Worker[i], b.Scheduler[i], b.Rank[i], b.OverlapTokens[i] = worker, q.Worker, rank, 0
 	b.SelectedOverlapBlocks[i], b.BestOverlapBlocks[i], b.OverlapRegretBlocks[i] = -1, -1, -1
@@ -138,6 +140,9 @@ func (r *recorder) result(q *engine.Request, terminalMS float64) {
 	b.FirstTokenMS[i], b.SecondTokenMS[i], b.LastTokenMS[i] = q.FirstTokenMS, q.SecondTokenMS, q.LastTokenMS
 	b.InputTokens[i], b.RequestedOutputTokens[i], b.OutputTokens[i] = int32(q.Prompt), int32(q.Requested), int32(q.Output)
 	b.ReusedInputTokens[i], b.FirstAdmissionReused[i] = q.Reused, q.FirstReused
+	nan := math.NaN()
+	b.PrefillWorker[i], b.DecodeReusedInputTokens[i], b.PrefillRouteOverlapTokens[i], b.DecodeRouteOverlapTokens[i] = -1, -1, -1, -1
+	b.PrefillAdmitMS[i], b.SourceHeldMS[i], b.DestinationReservedMS[i], b.DestinationActivatedMS[i], b.DecodeAdmitMS[i], b.SourceReleasedMS[i] = nan, nan, nan, nan, nan, nan
 	b.Worker[i], b.AdmissionCount[i], b.ReadmissionCount[i] = q.Worker, q.Admissions, max(q.Admissions-1, 0)
 	if b.N++; b.N == len(b.Node) {
 		take(r, r.sink.Results, &r.results)
@@ -157,5 +162,6 @@ func (r *recorder) close() error {
 	take(r, r.sink.Gaps, &r.gaps)
 	take(r, r.sink.Admissions, &r.admissions)
 	take(r, r.sink.Routing, &r.routing)
+	take(r, r.sink.Transfers, &r.transfers)
 	return r.err
 }

@@ -17,8 +17,8 @@ import (
 
 // rows keeps every row of a run as text, gaps summed up.
 type rows struct {
-	results, passes, admissions, routing []string
-	gaps                                 map[float64]int64
+	results, passes, admissions, routing, transfers []string
+	gaps                                            map[float64]int64
 }
 
 func collect() (*rows, schemas.Sink) {
@@ -28,13 +28,14 @@ func collect() (*rows, schemas.Sink) {
 			for i := range b.N {
 				r.results = append(r.results, fmt.Sprint(b.Node[i], b.CreationOrdinal[i], b.ArrivalMS[i], b.FirstAdmitMS[i], b.FirstTokenMS[i],
 					b.SecondTokenMS[i], b.LastTokenMS[i], b.TerminalMS[i], b.Status[i], b.InputTokens[i], b.RequestedOutputTokens[i],
-					b.OutputTokens[i], b.ReusedInputTokens[i], b.FirstAdmissionReused[i], b.Worker[i], b.AdmissionCount[i], b.ReadmissionCount[i]))
+					b.OutputTokens[i], b.ReusedInputTokens[i], b.FirstAdmissionReused[i], b.Worker[i], b.AdmissionCount[i], b.ReadmissionCount[i], b.PrefillWorker[i], b.PrefillAdmitMS[i], b.SourceHeldMS[i],
+					b.DestinationReservedMS[i], b.DestinationActivatedMS[i], b.DecodeAdmitMS[i], b.SourceReleasedMS[i], b.DecodeReusedInputTokens[i]))
 			}
 			b.Clear()
 		}),
 		Passes: keep[schemas.PassBatch](func(b *schemas.PassBatch) {
 			for i := range b.N {
-				r.passes = append(r.passes, fmt.Sprint(b.Worker[i], b.Pass[i], b.StartMS[i], b.PrefillMS[i], b.DecodeMS[i], b.EndMS[i],
+				r.passes = append(r.passes, fmt.Sprint(b.Pool[i], b.Worker[i], b.Rank[i], b.Pass[i], b.StartMS[i], b.PrefillMS[i], b.DecodeMS[i], b.EndMS[i],
 					b.PrefillRequests[i], b.PrefillTokens[i], b.PrefillKVTokens[i], b.DecodeRequests[i], b.DecodeKVTokens[i], b.OutputTokens[i],
 					b.Admitted[i], b.Preempted[i], b.Completed[i], b.Rejected[i], b.Running[i], b.Waiting[i], b.ActiveBlocks[i], b.IdleBlocks[i]))
 			}
@@ -48,13 +49,19 @@ func collect() (*rows, schemas.Sink) {
 		}),
 		Admissions: keep[schemas.AdmissionBatch](func(b *schemas.AdmissionBatch) {
 			for i := range b.N {
-				r.admissions = append(r.admissions, fmt.Sprint(b.Node[i], b.Ordinal[i], b.Worker[i], b.AtMS[i], b.ReusedInputTokens[i]))
+				r.admissions = append(r.admissions, fmt.Sprint(b.Node[i], b.Ordinal[i], b.PoolOrdinal[i], b.Pool[i], b.Worker[i], b.AtMS[i], b.ReusedInputTokens[i]))
 			}
 			b.Clear()
 		}),
 		Routing: keep[schemas.RoutingBatch](func(b *schemas.RoutingBatch) {
 			for i := range b.N {
-				r.routing = append(r.routing, fmt.Sprint(b.Node[i], b.Worker[i], b.Scheduler[i], b.Rank[i]))
+				r.routing = append(r.routing, fmt.Sprint(b.Node[i], b.Pool[i], b.Worker[i], b.Scheduler[i], b.Rank[i]))
+			}
+			b.Clear()
+		}),
+		Transfers: keep[schemas.TransferBatch](func(b *schemas.TransferBatch) {
+			for i := range b.N {
+				r.transfers = append(r.transfers, fmt.Sprint(b.Node[i], b.Handoff[i], b.PrefillScheduler[i], b.DecodeScheduler[i], b.Tokens[i], b.Bytes[i], b.StartMS[i], b.EndMS[i]))
 			}
 			b.Clear()
 		}),
@@ -151,7 +158,7 @@ func drawSpec(t *rapid.T) *schemas.RunSpec {
 		}
 		e.NumBlocks += rapid.SampledFrom([]int64{0, 100 / e.BlockTokens, 400}).Draw(t, "more pages")
 	}
-	return &schemas.RunSpec{Engine: e, Workers: rapid.IntRange(1, 3).Draw(t, "workers"),
+	return &schemas.RunSpec{Pools: schemas.AggregatedPool(e, rapid.IntRange(1, 3).Draw(t, "workers")),
 		TimeLimitMS: rapid.SampledFrom([]float64{math.Inf(1), math.Inf(1), 12.5, 60, 200}).Draw(t, "limit")}
 }
 
@@ -172,10 +179,10 @@ func TestShortCuts(t *testing.T) {
 		if err != nil {
 			return
 		}
-		if math.Abs(outcome.WorkerSeconds-wanted.WorkerSeconds) > 1e-9*wanted.WorkerSeconds {
-			t.Fatalf("worker seconds %v, want %v", outcome.WorkerSeconds, wanted.WorkerSeconds)
+		if got, want := outcome.DecodeWorkerSeconds, wanted.DecodeWorkerSeconds; math.Abs(got-want) > 1e-9*want {
+			t.Fatalf("worker seconds %v, want %v", got, want)
 		}
-		outcome.WorkerSeconds = wanted.WorkerSeconds
+		outcome.DecodeWorkerSeconds = wanted.DecodeWorkerSeconds
 		if outcome != wanted {
 			t.Fatalf("outcome %+v, want %+v", outcome, wanted)
 		}

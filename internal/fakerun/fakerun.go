@@ -130,6 +130,10 @@ func fillRequests(sink schemas.Sink, s Shape, batchRows int) error {
 		results.LastTokenMS[i] = results.SecondTokenMS[i] + round9(8*float64(results.OutputTokens[i]-2))
 		results.TerminalMS[i] = results.LastTokenMS[i]
 		results.Status[i] = schemas.StatusCompleted
+		nan := math.NaN()
+		results.PrefillWorker[i], results.DecodeReusedInputTokens[i], results.PrefillRouteOverlapTokens[i], results.DecodeRouteOverlapTokens[i] = -1, -1, -1, -1
+		results.PrefillAdmitMS[i], results.SourceHeldMS[i], results.DestinationReservedMS[i], results.DestinationActivatedMS[i] = nan, nan, nan, nan
+		results.DecodeAdmitMS[i], results.SourceReleasedMS[i] = nan, nan
 		results.AdmissionCount[i], results.ReadmissionCount[i] = 1, 0
 
 		j := admissions.N

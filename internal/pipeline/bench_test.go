@@ -55,7 +55,7 @@ func benchmarkConversation(b *testing.B, overrides []string) {
 
 func lowerAll(b *testing.B, spec *schemas.RunSpec) *lower.Workload {
 	b.Helper()
-	reader, err := ingest.Open(&spec.Source, spec.Engine.BlockTokens)
+	reader, err := ingest.Open(&spec.Source, spec.BlockTokens())
 	if err != nil {
 		b.Fatal(err)
 	}

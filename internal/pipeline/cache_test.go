@@ -25,12 +25,12 @@ func traceSpec(t *testing.T, path, text string) *schemas.RunSpec {
 		t.Fatal(err)
 	}
 	return &schemas.RunSpec{
-		Source: source, Load: schemas.LoadSpec{Kind: schemas.LoadTraceTimestamps, Speedup: 1}, Workers: 1, TimeLimitMS: 1e9, SLA: schemas.NoSLA(), Stack: schemas.StackDynamo,
-		Engine: schemas.EngineSpec{
+		Source: source, Load: schemas.LoadSpec{Kind: schemas.LoadTraceTimestamps, Speedup: 1}, TimeLimitMS: 1e9, SLA: schemas.NoSLA(), Stack: schemas.StackDynamo,
+		Pools: schemas.AggregatedPool(schemas.EngineSpec{
 			Backend: schemas.BackendVLLM, BlockTokens: 4, NumBlocks: 64, MaxSequences: 8, MaxBatchedTokens: 64, MaxModelLen: schemas.Unlimited, PrefixCaching: true,
 			ChunkedPrefill: true, PrefillScheduleInterval: 1, Preemption: schemas.PreemptLIFO, SpeedupRatio: 1, DecodeSpeedupRatio: 1,
 			DataParallelRanks: 1, TensorParallel: 1, PipelineParallel: 1, Timing: schemas.TimingSpec{Kind: schemas.TimingPolynomial},
-		},
+		}, 1),
 	}
 }
 
@@ -120,7 +120,8 @@ func TestCacheKnowsContentsOnly(t *testing.T) {
 	if got := note(two); got != "ingest: reused" {
 		t.Errorf("another load: note %q", got)
 	}
-	two.Engine.NumBlocks = 100
+	two.Pools = schemas.AggregatedPool(one.Pools[0].Engine, 1)
+	two.Pools[0].Engine.NumBlocks = 100
 	if got := note(two); got != "ingest, lower: reused" {
 		t.Errorf("another engine: note %q", got)
 	}

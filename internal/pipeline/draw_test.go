@@ -17,7 +17,7 @@ import (
 // that evict and preempt. Trace files go into dir.
 func drawSpec(rt *rapid.T, dir string) *schemas.RunSpec {
 	spec := &schemas.RunSpec{
-		Engine: drawEngine(rt), Workers: rapid.IntRange(1, 3).Draw(rt, "workers"), TimeLimitMS: math.Inf(1),
+		Pools: schemas.AggregatedPool(drawEngine(rt), rapid.IntRange(1, 3).Draw(rt, "workers")), TimeLimitMS: math.Inf(1),
 		SLA: schemas.NoSLA(), Stack: rapid.SampledFrom([]schemas.Stack{schemas.StackDynamo, schemas.StackEngine}).Draw(rt, "stack"),
 		CapturePerRequest: rapid.Bool().Draw(rt, "capture"),
 	}

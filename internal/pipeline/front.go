@@ -68,7 +68,7 @@ func pump(ctx context.Context, reader requestReader, observer Observer, each ...
 
 // readSource reads the source and hands its rows to each of the functions; in gets the digests.
 func readSource(ctx context.Context, spec *schemas.RunSpec, in *inputs, joined bool, observer Observer, each ...func(*schemas.RequestBatch) error) (*front, error) {
-	reader, err := ingest.OpenWith(&spec.Source, spec.Engine.BlockTokens, ingest.Options{Joined: joined, Tap: in.tap})
+	reader, err := ingest.OpenWith(&spec.Source, spec.BlockTokens(), ingest.Options{Joined: joined, Tap: in.tap})
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ const Version = "0.1.0"
 var OptionalTables = []string{
 	schemas.Requests.Name, schemas.Blocks.Name, schemas.AuthoredOutputs.Name,
 	schemas.SourcePlays.Name, schemas.SourceNodes.Name, schemas.SourceEdges.Name, schemas.Edges.Name, schemas.Chains.Name, schemas.NodeOutputs.Name,
-	schemas.Admissions.Name, schemas.Routing.Name, schemas.Lifecycle.Name,
+	schemas.Admissions.Name, schemas.Routing.Name, schemas.Transfers.Name, schemas.Lifecycle.Name,
 }
 
 // tickTables name the tables of runs with a scaling policy or telemetry; others do not have them.
@@ -235,9 +235,14 @@ func (r *runner) simulate(ctx context.Context, w *lower.Workload) (float64, erro
 	if err != nil {
 		return 0, err
 	}
+	last, prefillGPUs := &r.Spec.Pools[len(r.Spec.Pools)-1], int64(0)
+	if r.Spec.Disaggregated() {
+		prefillGPUs = r.Spec.Pools[0].Engine.GPUsPerWorker()
+	}
 	return float64(wall) / float64(time.Millisecond), r.recorder.WriteRun(metrics.RunRow{
-		Stack: string(r.Spec.Stack), LastInstantMS: outcome.LastInstantMS, DecodeWorkerSeconds: outcome.WorkerSeconds,
-		DecodeGPUsPerWorker: r.Spec.Engine.GPUsPerWorker(), SLA: r.Spec.SLA,
 		TelemetryIntervalMS: r.Spec.TelemetryIntervalMS,
+		Stack:               string(r.Spec.Stack), LastInstantMS: outcome.LastInstantMS,
+		PrefillWorkerSeconds: outcome.PrefillWorkerSeconds, DecodeWorkerSeconds: outcome.DecodeWorkerSeconds,
+		PrefillGPUsPerWorker: prefillGPUs, DecodeGPUsPerWorker: last.Engine.GPUsPerWorker(), SLA: r.Spec.SLA,
 	})
 }

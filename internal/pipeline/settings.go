@@ -35,7 +35,7 @@ func sourceSettings(spec *schemas.RunSpec) rundir.SourceSettings {
 	out.Turns, out.InterTurnDelayMS = s.Turns, s.InterTurnDelayMS
 	out.SharedPrefixRatio, out.PrefixGroups = s.SharedPrefixRatio, s.PrefixGroups
 	if s.SharedPrefixRatio > 0 && s.PrefixGroups > 0 {
-		out.EngineBlockTokens = spec.Engine.BlockTokens
+		out.EngineBlockTokens = spec.BlockTokens()
 	}
 	return out
 }

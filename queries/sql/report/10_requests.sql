@@ -22,7 +22,8 @@ SELECT
     count(*) AS completed_requests,
     coalesce(sum(input_tokens), 0)::BIGINT AS total_input_tokens,
     coalesce(sum(output_tokens), 0)::BIGINT AS total_output_tokens,
-    coalesce(sum(reused_input_tokens), 0)::BIGINT AS reused_input_tokens,
+    -- The largest reuse over all pools counts.
+    coalesce(sum(greatest(reused_input_tokens, decode_reused_input_tokens)), 0)::BIGINT AS reused_input_tokens,
     coalesce(sum(first_admission_reused_input_tokens), 0)::BIGINT AS first_admission_reused_input_tokens,
     coalesce(max(terminal_ms), 0::DOUBLE) AS duration_ms
 FROM completed;

@@ -1,0 +1,207 @@
+package simulate
+
+import (
+	"math"
+	"slices"
+
+	"github.com/dynosim/dynosim/schemas"
+	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/engine/sglang"
+	"github.com/dynosim/dynosim/simulate/engine/vllm"
+)
+
+// workerState is where a worker stands between its creation and its removal (spec 05 section 1).
+type workerState uint8
+
+const (
+	// active workers get new requests.
+	active workerState = iota
+	// starting workers are created but not ready.
+	starting
+	// draining workers finish what they have.
+	draining
+	// removed workers are gone; their ids are not used again.
+	removed
+)
+
+// worker is one engine replica: its attention data-parallel ranks pass together (spec 03
+// section 9).
+type worker struct {
+	state workerState
+	ranks []engine.Rank
+	// took tells which ranks take part in the pass in flight.
+	took []bool
+	busy bool
+	pass int64
+	// count numbers the passes since the worker was last drained.
+	count int64
+	// nextRank is the round-robin position among the ranks of an aggregated worker.
+	nextRank int
+	// owned counts the requests that the ranks have in any form.
+	owned int32
+}
+
+// idle reports whether no rank has runnable work.
+func (w *worker) idle() bool {
+	for _, k := range w.ranks {
+		if !k.Idle() {
+			return false
+		}
+	}
+	return true
+}
+
+// empty reports whether a draining worker can be removed (spec 05 section 9.2).
+func (w *worker) empty() bool { return !w.busy && w.owned == 0 }
+
+// pool is the workers of one role. Worker ids are indexes of workers; scheduler id
+// id*ranks+rank is a rank, which makes them dense in order of creation (spec 05 section 1).
+type pool struct {
+	role  schemas.Pool
+	spec  *schemas.PoolSpec
+	build func(scheduler int) engine.Rank
+	ranks int
+
+	workers []*worker
+	// active lists the workers that get requests, ascending.
+	active []int32
+	// existing counts active, starting and draining workers; seconds is their integral over
+	// time (spec 05 section 9.5).
+	existing int
+	seconds  float64
+	// next is the round-robin position.
+	next int
+	// ready has a bit for each worker that may have a pass to start; aside lists those
+	// that had one without effect at this sweep.
+	ready []uint64
+	aside []int32
+}
+
+// newPool makes a pool with its initial workers, all of them active.
+func (c *cluster) newPool(spec *schemas.PoolSpec, exact bool) pool {
+	p := pool{role: spec.Pool, spec: spec, ranks: int(spec.Engine.DataParallelRanks), build: c.rankBuilder(&spec.Engine, exact)}
+	for range spec.Workers {
+		p.add(active)
+	}
+	return p
+}
+
+// rankBuilder returns what makes a rank of the engine, given its scheduler id. Ranks of a
+// worker are made one after the other.
+func (c *cluster) rankBuilder(e *schemas.EngineSpec, exact bool) func(scheduler int) engine.Rank {
+	if e.Backend == schemas.BackendSGLang {
+		cfg := sglang.NewConfig(e, c.content.PathTokens(), !math.IsInf(c.limit, 1))
+		cfg.Exact = cfg.Exact || exact
+		var group *sglang.Group
+		return func(scheduler int) engine.Rank {
+			if scheduler%int(e.DataParallelRanks) == 0 {
+				group = sglang.NewGroup(int(e.DataParallelRanks))
+			}
+			return sglang.NewRank(cfg, e, scheduler, group, &c.requests, c.content, c.record.gap)
+		}
+	}
+	cfg := vllm.NewConfig(e, c.content.PathTokens(), !math.IsInf(c.limit, 1))
+	cfg.Exact = cfg.Exact || exact
+	return func(scheduler int) engine.Rank {
+		return vllm.NewRank(cfg, e, scheduler, &c.requests, c.content, c.record.gap)
+	}
+}
+
+// add creates the worker with the next id, active or starting, and returns the id.
+func (p *pool) add(state workerState) int32 {
+	id := int32(len(p.workers))
+	w := &worker{state: state, ranks: make([]engine.Rank, p.ranks), took: make([]bool, p.ranks)}
+	for rank := range w.ranks {
+		w.ranks[rank] = p.build(int(id)*p.ranks + rank)
+	}
+	p.workers = append(p.workers, w)
+	for len(p.ready)*64 < len(p.workers) {
+		p.ready = append(p.ready, 0)
+	}
+	p.existing++
+	if state == active {
+		p.active = append(p.active, id)
+	}
+	return id
+}
+
+// activate makes a starting worker active.
+func (p *pool) activate(id int32) {
+	p.workers[id].state = active
+	i, _ := slices.BinarySearch(p.active, id)
+	p.active = slices.Insert(p.active, i, id)
+}
+
+// drain lets an active worker only finish what it has.
+func (p *pool) drain(id int32) {
+	p.workers[id].state = draining
+	i, _ := slices.BinarySearch(p.active, id)
+	p.active = slices.Delete(p.active, i, i+1)
+}
+
+// remove takes away a starting worker, or a draining one that is empty. Its memory goes,
+// its id stays taken. The gaps that its ranks kept back are handed over.
+func (p *pool) remove(id int32) {
+	w := p.workers[id]
+	for _, k := range w.ranks {
+		k.Close()
+	}
+	w.state, w.ranks, w.took = removed, nil, nil
+	p.existing--
+	p.ready[id>>6] &^= 1 << (id & 63)
+}
+
+// submit hands a request to a rank. A busy worker looks at it when its next pass begins.
+func (p *pool) submit(slot, id, rank int32) {
+	w := p.workers[id]
+	w.owned++
+	w.ranks[rank].Submit(slot)
+	if !w.busy {
+		p.wake(id)
+	}
+}
+
+// index is the pool's place in cluster.pools, which orders its events.
+func (p *pool) index() uint8 {
+	if p.role == schemas.PoolDecode {
+		return 1
+	}
+	return 0
+}
+
+// prefix names the pool in front of a worker's number, where there are two.
+func (p *pool) prefix() string {
+	if p.role == schemas.PoolAggregated {
+		return ""
+	}
+	return schemas.PoolNames[p.role] + " "
+}
+
+// wake marks a worker that may have a pass to start.
+func (p *pool) wake(id int32) { p.ready[id>>6] |= 1 << (id & 63) }
+
+// rank returns a rank and its worker by scheduler id.
+func (p *pool) rank(scheduler int32) (*worker, engine.Rank) {
+	w := p.workers[int(scheduler)/p.ranks]
+	return w, w.ranks[int(scheduler)%p.ranks]
+}
+
+// turn is the next rank in turn (spec 05 section 6); ok is false without active workers.
+func (p *pool) turn() (id, rank int32, ok bool) {
+	n := len(p.active)
+	if n == 0 {
+		return 0, 0, false
+	}
+	if p.role != schemas.PoolAggregated {
+		i := p.next % (n * p.ranks)
+		p.next = i + 1
+		return p.active[i/p.ranks], int32(i % p.ranks), true
+	}
+	i := p.next % n
+	p.next = i + 1
+	id = p.active[i]
+	w := p.workers[id]
+	r := w.nextRank % p.ranks
+	w.nextRank = r + 1
+	return id, int32(r), true
+}
