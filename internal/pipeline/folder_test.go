@@ -105,7 +105,7 @@ func TestEverySettingCounts(t *testing.T) {
 	})
 	spec := &schemas.RunSpec{Source: sources[0]}
 	before := digestIngest(sourceSettings(spec), nil)
-	if spec.Pools[0].Engine.BlockTokens = 16; digestIngest(sourceSettings(spec), nil) == before {
+	if spec.Pools = schemas.AggregatedPool(schemas.EngineSpec{BlockTokens: 16}, 1); digestIngest(sourceSettings(spec), nil) == before {
 		t.Error("the engine's block size, in which shared prefixes are counted, has no part in the digest")
 	}
 }
