@@ -31,6 +31,13 @@ type Pass struct {
 	// went to the recorder one by one.
 	GapMS    float64
 	GapCount int64
+	// Forwards counts the requests that decoded a token, Accepted the tokens these yielded before
+	// cuts: bursts yield several.
+	Forwards, Accepted int64
+	// Metrics is filled where a scaling policy wants it.
+	Metrics ForwardMetrics
+	// HitTokens and CacheTokens are the cache figures of spec 04 section 13.3; SGLang only.
+	HitTokens, CacheTokens int64
 	// Scheduled counts the requests that computed something.
 	Scheduled int64
 	// Stuck says that the only running request cannot ever get a token although nothing
@@ -72,6 +79,7 @@ func (p *Pass) Reset(startMS float64) {
 	p.Preempted, p.Running, p.Waiting = 0, 0, 0
 	p.Admitted, p.Ended = p.Admitted[:0], p.Ended[:0]
 	p.GapMS, p.GapCount, p.Scheduled, p.Stuck = 0, 0, 0, false
+	p.Forwards, p.Accepted, p.HitTokens, p.CacheTokens = 0, 0, 0, 0
 }
 
 // Rank is one scheduler of a worker, with its own queues and KV pool: what the cluster
@@ -100,6 +108,8 @@ type Rank interface {
 	Coast() (endMS float64)
 	// Gauges are the blocks in use and the cached blocks nobody uses, after the pass.
 	Gauges() (active, idle int64)
+	// Queues are the requests that run and that wait, after the pass.
+	Queues() (running, waiting int32)
 	// Produced is the number of tokens a request has produced, those of a pass in flight
 	// included; InFlight is how many of them that pass gives it, at time nowMS.
 	Produced(slot int32) int64

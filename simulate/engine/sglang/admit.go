@@ -57,6 +57,7 @@ func (k *Rank) formBatch() {
 			return
 		}
 		k.waiting.PopFront()
+		k.queued.Leave(r, r.Output == 0)
 		k.order.sorted, k.head.slot = false, -1
 		k.batch = append(k.batch, slot)
 		total -= float64(charge + hold)
@@ -145,8 +146,12 @@ func (k *Rank) allocate(slot int32, r *engine.Request, start, end int64) bool {
 		r.Admissions++
 		r.Reused = max(r.Reused, reused)
 		p.Admitted = append(p.Admitted, engine.Admission{Slot: slot, Reused: reused})
+		p.HitTokens += from
+		p.CacheTokens += from
 	}
+	p.CacheTokens += end - from
 	if end > from {
+		k.prompts.Add(r.Prompt)
 		p.PrefillRequests++
 		p.PrefillTokens += end - from
 		p.PrefillCached += from

@@ -94,9 +94,12 @@ func (k *Rank) emitDecode(endMS float64) {
 	for _, slot := range k.running {
 		r := k.request(slot)
 		n := int64(1)
+		k.pass.Forwards++
 		if k.random != nil {
-			n = min(k.accepted(), remaining(r))
+			n = k.accepted()
 		}
+		k.pass.Accepted += n
+		n = min(n, remaining(r))
 		r.Burst = n
 		for range n {
 			k.give(r, endMS)

@@ -15,6 +15,7 @@ func (k *Rank) Decide(nowMS float64, _ int64) (endMS float64) {
 	k.before = k.ratio
 	k.batch, k.done, k.retracted, k.rejects = k.batch[:0], k.done[:0], k.retracted[:0], k.rejects[:0]
 	k.promptSum, k.cachedSum = 0, 0
+	k.prompts = engine.Moments{}
 	k.deferring = k.group.blocked > 0
 	k.idleDeferral = k.deferring && len(k.running) == 0
 	k.kind = nothing
@@ -30,7 +31,14 @@ func (k *Rank) Decide(nowMS float64, _ int64) (endMS float64) {
 	if len(k.batch) > 0 {
 		k.kind = prefill
 		k.startBatch()
+		if k.cfg.Metrics {
+			k.measure()
+		}
 		return nowMS + p.PrefillMS
+	}
+	if k.cfg.Metrics {
+		k.measure()
+		k.measureDecode()
 	}
 	k.decideDecode()
 	return nowMS + p.DecodeMS
@@ -42,6 +50,7 @@ func (k *Rank) refuse() {
 	for range n {
 		slot := k.waiting.PopFront()
 		if k.request(slot).Prompt >= k.cfg.MaxModelLen {
+			k.queued.Leave(k.request(slot), k.request(slot).Output == 0)
 			k.rejects = append(k.rejects, slot)
 		} else {
 			k.waiting.PushBack(slot)
@@ -68,6 +77,7 @@ func (k *Rank) startBatch() {
 		if r.Computed < r.Length() {
 			k.store(r, k.draw)
 			k.waiting.PushFront(slot)
+			k.queued.Enter(r, r.Output == 0)
 			k.order.sorted = false
 			continue
 		}

@@ -38,6 +38,8 @@ type Config struct {
 	// TrackGaps keeps gaps attributable to requests until these end, because a time limit
 	// may cut them off.
 	TrackGaps bool
+	// Metrics has every pass measured for a scaling policy.
+	Metrics bool
 	// Exact makes every pass walk the running list; tests compare the two ways.
 	Exact bool
 	// minDecodeMS bounds the length of a decoding pass from below.
@@ -108,6 +110,9 @@ type Rank struct {
 	before float64
 	// round counts the decode passes, draws the ticks drawn since the last one.
 	round, draws uint64
+	// queued sums up the waiting requests, prompts those that computed prompt tokens in the pass.
+	queued  engine.Waiting
+	prompts engine.Moments
 	// tooLong counts the waiting prompts that the model length does not allow.
 	tooLong int
 
@@ -120,11 +125,12 @@ type Rank struct {
 	promptSum, cachedSum     int64
 
 	// steady requests decode together; see the package comment. lengthSum is the sum of
-	// their lengths at step, lastStepMS the time of their last tokens but for the fresh ones,
+	// their lengths at step, squareSum that of the squares, lastStepMS the time of their last tokens but for the fresh ones,
 	// which have not decoded yet.
 	steady     int64
 	step       int64
 	lengthSum  int64
+	squareSum  int64
 	lastStepMS float64
 	phases     engine.Phases
 	finishes   engine.Finishes
@@ -187,6 +193,7 @@ func (k *Rank) Submit(slot int32) {
 // enqueue adds a request to the back of the waiting engine.Queue.
 func (k *Rank) enqueue(slot int32) {
 	k.waiting.PushBack(slot)
+	k.queued.Enter(k.request(slot), k.request(slot).Output == 0)
 	k.order.sorted = false
 }
 
@@ -201,6 +208,11 @@ func (k *Rank) Pass() *engine.Pass { return &k.pass }
 
 // Gauges are the pages in use, cached ones included, and 0, after the pass (spec 04 section 13.3).
 func (k *Rank) Gauges() (active, idle int64) { return k.cfg.Pages - k.tree.free, 0 }
+
+// Queues are the requests that run and that wait, after the pass.
+func (k *Rank) Queues() (running, waiting int32) {
+	return int32(len(k.running)), int32(k.waiting.Len())
+}
 
 // Skip notes a pass of the worker without this rank.
 func (k *Rank) Skip(_, _ float64) { k.group.passed(k.cfg.Settings.PrefillDecodeInterval) }

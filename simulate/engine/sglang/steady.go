@@ -25,6 +25,7 @@ func (k *Rank) makeSteady(slot int32, r *engine.Request) {
 	r.Steady, r.Base, r.GapFrom, r.GapTo = true, k.step, k.step, k.step
 	k.steady++
 	k.lengthSum += r.Length()
+	k.squareSum += r.Length() * r.Length()
 	k.phases.Add(r.Computed, k.step, 1)
 	last := k.step + remaining(r)
 	k.finishes.Push(engine.Finish{Step: last, Join: r.Join, Slot: slot})
@@ -52,6 +53,8 @@ func (k *Rank) anchored(r *engine.Request) bool {
 func (k *Rank) advance(endMS float64) {
 	p := &k.pass
 	p.OutputTokens += k.steady
+	p.Forwards += k.steady
+	p.Accepted += k.steady
 	old := k.steady - int64(len(k.fresh))
 	gap := max(endMS-k.lastStepMS, 0)
 	if old == 0 {
@@ -75,6 +78,7 @@ func (k *Rank) advance(endMS float64) {
 	k.step++
 	k.round++
 	k.draws = 0
+	k.squareSum += 2*k.lengthSum + k.steady
 	k.lengthSum += k.steady
 	k.reserve -= k.falling
 	for len(k.clips) > 0 && k.clips[0].Step == k.step {
@@ -102,6 +106,7 @@ func (k *Rank) leaveSteady(r *engine.Request, unstored int64) {
 	r.Steady, r.GapTo = false, k.step
 	k.steady--
 	k.lengthSum -= r.Length()
+	k.squareSum -= r.Length() * r.Length()
 	if clip := k.cfg.Settings.ClipNewTokens; remaining(r) > clip {
 		k.reserve -= clip
 	} else if clip > 0 {

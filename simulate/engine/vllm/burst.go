@@ -30,7 +30,12 @@ func (k *Rank) speculate() {
 		r := k.request(slot)
 		p.DecodeRequests++
 		p.DecodeTokens += r.Length()
-		k.burst = append(k.burst, min(k.accepted(), k.remaining(r)))
+		accepted := k.accepted()
+		if !k.prefilled(r) {
+			p.Forwards++
+			p.Accepted += accepted
+		}
+		k.burst = append(k.burst, min(accepted, k.remaining(r)))
 	}
 }
 

@@ -9,6 +9,7 @@ func (k *Rank) Decide(nowMS float64, count int64) (endMS float64) {
 	p := &k.pass
 	p.Reset(nowMS)
 	k.promptSum, k.cachedSum = 0, 0
+	k.prompts = engine.Moments{}
 	k.passes++
 	k.extras, k.rejects = k.extras[:0], k.rejects[:0]
 	k.budget = k.cfg.MaxBatchedTokens
@@ -36,6 +37,9 @@ func (k *Rank) Decide(nowMS float64, count int64) (endMS float64) {
 	}
 	if p.PrefillRequests > 0 {
 		p.PrefillMS = k.cfg.Timing.PrefillMS(p.PrefillRequests, k.promptSum, k.cachedSum)
+	}
+	if k.cfg.Metrics {
+		k.measure()
 	}
 	if k.random != nil {
 		k.speculate()
@@ -112,6 +116,7 @@ func (k *Rank) admit() {
 		}
 		if r.Prompt >= cfg.MaxModelLen || r.Admissions == 0 && whole > k.pool.Total() {
 			k.waiting.PopFront()
+			k.queued.Leave(r, r.Admissions == 0)
 			k.rejects = append(k.rejects, slot)
 			k.blocked = -1
 			continue
@@ -138,6 +143,7 @@ func (k *Rank) admit() {
 			return
 		}
 		k.waiting.RemoveAt(int(p.Preempted))
+		k.queued.Leave(r, r.Admissions == 0)
 		k.blocked = -1
 		r.Join = k.join
 		k.join++
@@ -218,6 +224,7 @@ func (k *Rank) emitTogether(endMS float64) {
 	if k.steady > 0 {
 		k.advance(endMS)
 	}
+	k.countForwards(ready)
 	for _, slot := range ready {
 		k.emitOne(slot, endMS)
 		if r := k.request(slot); k.remaining(r) == 0 {
@@ -233,6 +240,8 @@ func (k *Rank) emitTogether(endMS float64) {
 func (k *Rank) advance(endMS float64) {
 	p := &k.pass
 	p.OutputTokens += k.steady
+	p.Forwards += k.steady
+	p.Accepted += k.steady
 	gap := max(endMS-p.StartMS, 0)
 	if k.cfg.TrackGaps {
 		k.keepGap(gap)
@@ -240,6 +249,7 @@ func (k *Rank) advance(endMS float64) {
 		p.GapMS, p.GapCount = gap, k.steady
 	}
 	k.step++
+	k.squareSum += 2*k.lengthSum + k.steady
 	k.lengthSum += k.steady
 	for _, slot := range k.second {
 		k.request(slot).SecondTokenMS = endMS
@@ -269,6 +279,7 @@ func (k *Rank) emitExactly(endMS float64) {
 		}
 	}
 	k.pass.OutputTokens += int64(len(ready))
+	k.countForwards(ready)
 	for _, slot := range ready {
 		k.emitOne(slot, endMS)
 		if k.remaining(k.request(slot)) == 0 {

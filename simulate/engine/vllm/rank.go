@@ -44,6 +44,8 @@ type Config struct {
 	// TrackGaps keeps gaps attributable to requests until these end, because a time limit
 	// may cut them off.
 	TrackGaps bool
+	// Metrics has every pass measured for a scaling policy.
+	Metrics bool
 	// minDecodeMS bounds the length of a decoding pass from below.
 	minDecodeMS float64
 	// Exact makes every pass walk the running list; tests compare the two ways.
@@ -96,16 +98,20 @@ type Rank struct {
 	ready    []int32
 	burst    []int64
 	reserved int64
+	// queued sums up the waiting requests, prompts those that computed prompt tokens in the pass.
+	queued  engine.Waiting
+	prompts engine.Moments
 	// promptSum and cachedSum are isl and pre of spec 03 section 5.3.
 	promptSum, cachedSum int64
 	budget               int64
 	rejects              []int32
 
 	// steady requests decode together; see the package comment. lengthSum is the sum of
-	// their lengths at step.
+	// their lengths at step, squareSum that of the squares of their lengths.
 	steady    int64
 	step      int64
 	lengthSum int64
+	squareSum int64
 	phases    engine.Phases
 	finishes  engine.Finishes
 	// second lists the steady requests whose next token is their second.
@@ -152,6 +158,7 @@ func (k *Rank) Submit(slot int32) {
 		}
 	}
 	k.waiting.PushBack(slot)
+	k.queued.Enter(k.request(slot), true)
 }
 
 // Idle reports whether the rank has neither running nor waiting requests.
@@ -162,6 +169,11 @@ func (k *Rank) Pass() *engine.Pass { return &k.pass }
 
 // Gauges are the blocks in use and the idle ones, after the pass.
 func (k *Rank) Gauges() (active, idle int64) { return k.pool.Active(), k.pool.Idle() }
+
+// Queues are the requests that run and that wait, after the pass.
+func (k *Rank) Queues() (running, waiting int32) {
+	return int32(len(k.running)), int32(k.waiting.Len())
+}
 
 // Skip does nothing: a pass without this rank does not change it.
 func (k *Rank) Skip(_, _ float64) {}

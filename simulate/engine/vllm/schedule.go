@@ -84,6 +84,11 @@ func (k *Rank) account(r *engine.Request, sign int64) {
 	if p := &k.pass; r.PassPromptTokens > 0 {
 		p.PrefillRequests += sign
 		p.PrefillTokens += sign * r.PassTokens
+		if sign > 0 {
+			k.prompts.Add(r.Prompt)
+		} else {
+			k.prompts.Drop(r.Prompt)
+		}
 		p.PrefillCached += sign * r.PassStart
 		k.promptSum += sign * (r.PassStart + r.PassPromptTokens)
 		k.cachedSum += sign * r.PassStart
@@ -246,6 +251,7 @@ func (k *Rank) preempt(keep bool) int32 {
 	k.release(r, false)
 	r.Computed, r.Allocated = 0, 0
 	k.waiting.PushFront(slot)
+	k.queued.Enter(r, false)
 	k.blocked = -1
 	k.pass.Preempted++
 	return slot

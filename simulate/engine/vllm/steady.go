@@ -7,6 +7,7 @@ func (k *Rank) makeSteady(slot int32, r *engine.Request) {
 	r.Steady, r.Base, r.GapFrom = true, k.step, k.step
 	k.steady++
 	k.lengthSum += r.Length()
+	k.squareSum += r.Length() * r.Length()
 	k.phases.Add(r.Computed, k.step, 1)
 	k.finishes.Push(engine.Finish{Step: k.step + k.remaining(r), Join: r.Join, Slot: slot})
 	if r.Output == 1 {
@@ -21,6 +22,7 @@ func (k *Rank) leaveSteady(r *engine.Request) {
 	r.Steady, r.GapTo = false, k.step
 	k.steady--
 	k.lengthSum -= r.Length()
+	k.squareSum -= r.Length() * r.Length()
 	k.phases.Add(r.Computed, k.step, -1)
 }
 
@@ -42,6 +44,10 @@ func (k *Rank) Coast() (endMS float64) {
 	k.passes++
 	k.bound = false
 	k.takeTogether()
+	if k.cfg.Metrics {
+		k.together, k.prompts = true, engine.Moments{}
+		k.measure()
+	}
 	p.DecodeMS = k.cfg.Timing.DecodeMS(p.DecodeRequests, p.DecodeTokens)
 	p.EndMS = p.StartMS + p.DecodeMS
 	k.advance(p.EndMS)
