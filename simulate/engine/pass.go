@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/dynosim/dynosim/schemas"
+import (
+	"github.com/dynosim/dynosim/schemas"
+	"github.com/dynosim/dynosim/simulate/kv"
+)
 
 // Admission is one admission of a pass. Reused counts cached tokens.
 type Admission struct{ Slot, Reused int32 }
@@ -10,6 +13,10 @@ type Terminal struct {
 	Slot   int32
 	Status schemas.Status
 }
+
+// Prefilled is a request that gets its first token with a pass and goes on. Ended is how many of
+// the pass's Ended come before it in the order of outputs.
+type Prefilled struct{ Slot, Ended int32 }
 
 // Pass is what one pass of one rank did. It is valid until the next Decide of the rank.
 type Pass struct {
@@ -27,6 +34,8 @@ type Pass struct {
 	Admitted                     []Admission
 	// Ended lists the requests that end with the pass in the order in which they do.
 	Ended []Terminal
+	// Prefilled lists the requests that get their first token and go on, in that order too.
+	Prefilled []Prefilled
 	// GapMS is the gap of the GapCount requests that decoded together; the gaps of others
 	// went to the recorder one by one.
 	GapMS    float64
@@ -70,6 +79,11 @@ func (p *Pass) Effect() bool {
 	return p.Scheduled > 0 || p.Preempted > 0 || len(p.Admitted) > 0 || len(p.Ended) > 0 || p.OutputTokens > 0
 }
 
+// First notes that a request gets its first token and goes on.
+func (p *Pass) First(slot int32) {
+	p.Prefilled = append(p.Prefilled, Prefilled{slot, int32(len(p.Ended))})
+}
+
 // Reset begins a new pass and keeps the memory of the lists. It sets field by field: a
 // struct literal would be built aside and copied, which shows in the cost of a pass.
 func (p *Pass) Reset(startMS float64) {
@@ -77,7 +91,7 @@ func (p *Pass) Reset(startMS float64) {
 	p.PrefillRequests, p.PrefillTokens, p.PrefillCached = 0, 0, 0
 	p.DecodeRequests, p.DecodeTokens, p.OutputTokens = 0, 0, 0
 	p.Preempted, p.Running, p.Waiting = 0, 0, 0
-	p.Admitted, p.Ended = p.Admitted[:0], p.Ended[:0]
+	p.Admitted, p.Ended, p.Prefilled = p.Admitted[:0], p.Ended[:0], p.Prefilled[:0]
 	p.GapMS, p.GapCount, p.Scheduled, p.Stuck = 0, 0, 0, false
 	p.Forwards, p.Accepted, p.HitTokens, p.CacheTokens = 0, 0, 0, 0
 }
@@ -106,6 +120,10 @@ type Rank interface {
 	// that no arrival before its end changes it; Coast runs that pass.
 	Coasting() bool
 	Coast() (endMS float64)
+	// Events are the KV events since they were last taken, none unless the rank logs them:
+	// those of the passes decided since then, and of commands. They are valid until the next
+	// call of the rank.
+	Events() []kv.Event
 	// Gauges are the blocks in use and the cached blocks nobody uses, after the pass.
 	Gauges() (active, idle int64)
 	// Queues are the requests that run and that wait, after the pass.

@@ -47,6 +47,9 @@ type Request struct {
 	// its end; SGLang only.
 	Anchor int32
 	Cached int64
+	// Advertised is the number of leading pages of which a KV router knows before they are
+	// stored, 0 for none; SGLang only.
+	Advertised int64
 	// OwnPages identify, after a preemption, the blocks behind Identified that the request
 	// had computed; OwnBlocks is their number.
 	OwnPages  []int32

@@ -33,6 +33,7 @@ type Pool struct {
 	freePage int32
 	index    index
 	stored   uint64
+	events   *Log
 }
 
 // entry is one cached block with its number of users, or (page None) a run of refs idle
@@ -68,6 +69,10 @@ func (p *Pool) Active() int64 { return p.total - p.free - p.idle }
 
 // Idle is the number of cached blocks that nobody uses.
 func (p *Pool) Idle() int64 { return p.idle }
+
+// Record lets the log have the events of the pool from now on: content of pages with a chain
+// that became visible, and content whose last block was evicted (spec 03 section 11.3).
+func (p *Pool) Record(log *Log) { p.events = log }
 
 // Caching reports whether released content stays.
 func (p *Pool) Caching() bool { return p.caching }
@@ -129,6 +134,9 @@ func (p *Pool) Store(pg, position int32) int32 {
 	if *head < 0 {
 		*head = e
 		p.stored++
+		if key := p.pages[pg].key; p.events != nil && key >= 0 {
+			p.events.Add(Stored(key, position))
+		}
 		return e
 	}
 	last := *head
@@ -213,6 +221,9 @@ func (p *Pool) evict() {
 		p.further--
 	}
 	pg := &p.pages[x.page]
+	if p.events != nil && pg.key >= 0 && *head < 0 {
+		p.events.Add(Removed(pg.key, x.position))
+	}
 	if pg.entries--; pg.entries == 0 && !pg.pinned {
 		p.dropPage(x.page)
 	}

@@ -70,6 +70,7 @@ func (k *Rank) retract() (growth int64) {
 	growth = k.growthOf(r)
 	k.running = slices.Delete(k.running, victim, victim+1)
 	k.tree.free += k.pagesFor(r.Computed) - r.Cached/k.cfg.PageTokens
+	k.withdraw(r, r.Cached/k.cfg.PageTokens)
 	k.tree.unlock(r.Anchor)
 	r.Anchor, r.Computed, r.Cached = root, 0, 0
 	k.retracted = append(k.retracted, slot)
@@ -106,6 +107,9 @@ func (k *Rank) emitDecode(endMS float64) {
 			if remaining(r) == 0 {
 				k.done = append(k.done, slot)
 				break
+			}
+			if r.Output == 1 {
+				k.first(slot)
 			}
 			k.store(r, func() uint64 { return decodeTick(k.round, r.Join) })
 		}

@@ -165,15 +165,24 @@ func (k *Rank) emitFirst(endMS float64) {
 	k.batch = rest
 	k.tree.evict(growth - k.tree.free)
 	if growth > k.tree.free {
+		for _, slot := range rest {
+			k.advertise(k.request(slot))
+		}
 		return
 	}
 	for _, slot := range rest {
 		r := k.request(slot)
 		r.Burst = 1
 		k.give(r, endMS)
+		k.first(slot)
 		k.store(r, k.draw)
 		k.makeSteady(slot, r)
 	}
+}
+
+// first notes that a request got its first token and goes on, behind those that are done.
+func (k *Rank) first(slot int32) {
+	k.pass.Prefilled = append(k.pass.Prefilled, engine.Prefilled{Slot: slot, Ended: int32(len(k.done))})
 }
 
 // give gives a request one token that owns a slot of KV, and a page when it begins one.
@@ -224,6 +233,7 @@ func (k *Rank) store(r *engine.Request, tick func() uint64) {
 		r.Anchor = at
 	}
 	k.tree.free += to - from - stored
+	k.withdraw(r, from)
 	r.Cached = to * page
 }
 
@@ -258,6 +268,7 @@ func (k *Rank) finish(slot int32) {
 		s := k.known(r, full)
 		_, stored := k.tree.insert(r.Anchor, &s, from, full, k.draw())
 		k.tree.free += full - from - stored
+		k.withdraw(r, from)
 	}
 	k.tree.unlock(r.Anchor)
 	r.Anchor = root

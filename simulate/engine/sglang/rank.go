@@ -22,6 +22,7 @@ import (
 	"github.com/dynosim/dynosim/internal/chacha"
 	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/kv"
 	"github.com/dynosim/dynosim/simulate/timing"
 )
 
@@ -42,6 +43,8 @@ type Config struct {
 	Metrics bool
 	// Exact makes every pass walk the running list; tests compare the two ways.
 	Exact bool
+	// Events lets the ranks log which pages become visible and cease to be.
+	Events bool
 	// minDecodeMS bounds the length of a decoding pass from below.
 	minDecodeMS float64
 }
@@ -94,6 +97,7 @@ type Rank struct {
 	requests *engine.Table
 	content  *engine.Content
 	tree     *tree
+	events   *kv.Log
 	random   *chacha.Source
 	// gaps receives the gaps of requests that decoded one by one.
 	gaps func(gapMS float64, count int64)
@@ -172,6 +176,10 @@ func NewRank(cfg *Config, _ *schemas.EngineSpec, scheduler int, group *Group, re
 	k.floor = k.start * 0.14
 	k.decay = (k.start - k.floor) / 600.0
 	k.ratio = k.start
+	if cfg.Events {
+		k.events = new(kv.Log)
+		k.tree.record(k.events)
+	}
 	if cfg.Speculation.DraftTokens > 0 {
 		k.random = chacha.New(cfg.Speculation.Seed + uint64(scheduler))
 	}
@@ -205,6 +213,10 @@ func (k *Rank) Idle() bool {
 
 // Pass returns what the last Decide and Emit did.
 func (k *Rank) Pass() *engine.Pass { return &k.pass }
+
+// Events are the KV events since they were last taken: what a pass leaves in the tree, and pages of
+// prompts that are not stored yet (spec 04 section 13.4).
+func (k *Rank) Events() []kv.Event { return k.events.Take() }
 
 // Gauges are the pages in use, cached ones included, and 0, after the pass (spec 04 section 13.3).
 func (k *Rank) Gauges() (active, idle int64) { return k.cfg.Pages - k.tree.free, 0 }

@@ -49,6 +49,7 @@ type tree struct {
 	free, evictable int64
 	// version changes whenever a look-up may find more or less than before.
 	version uint64
+	advert  advert
 }
 
 func newTree(pages, pageTokens, elementTokens int64) *tree {
@@ -203,6 +204,7 @@ func (t *tree) extend(n *node, s *sequence, to int64) {
 		t.evictable += to - end
 	}
 	t.identify(n, s)
+	t.stored(s, end, to)
 }
 
 // identify gives the pages at the end of a node their identities, or their owner.
@@ -232,6 +234,7 @@ func (t *tree) grow(parent int32, s *sequence, from, to int64, tick uint64) int3
 	}
 	t.join(id)
 	t.version++
+	t.stored(s, from, to)
 	return id
 }
 
@@ -310,6 +313,7 @@ func (t *tree) evict(pages int64) {
 		id := t.leaves[0]
 		n := &t.nodes[id]
 		cut := min(pages, n.count)
+		t.dropped(n, cut)
 		pages -= cut
 		t.free += cut
 		t.evictable -= cut

@@ -301,6 +301,9 @@ func (k *Rank) emitOne(slot int32, endMS float64) {
 	switch {
 	case r.Output == 1:
 		r.FirstTokenMS = endMS
+		if k.remaining(r) > 0 {
+			k.pass.First(slot)
+		}
 	default:
 		if r.Output == 2 {
 			r.SecondTokenMS = endMS

@@ -50,6 +50,8 @@ type Config struct {
 	minDecodeMS float64
 	// Exact makes every pass walk the running list; tests compare the two ways.
 	Exact bool
+	// Events lets the ranks log which blocks become visible and cease to be.
+	Events bool
 }
 
 // NewConfig takes the parameters of the engine; pathTokens is Content.PathTokens.
@@ -77,6 +79,7 @@ type Rank struct {
 	requests *engine.Table
 	content  *engine.Content
 	pool     *kv.Pool
+	events   *kv.Log
 	// Gap receives the gaps of requests that decoded in the exact way.
 	gaps func(gapMS float64, count int64)
 
@@ -142,6 +145,10 @@ func NewRank(cfg *Config, e *schemas.EngineSpec, scheduler int, requests *engine
 		pool: kv.New(e.NumBlocks, cfg.Positions, e.PrefixCaching), phases: engine.NewPhases(cfg.BlockTokens), blocked: -1,
 		lastEnd: math.NaN(),
 	}
+	if cfg.Events {
+		k.events = new(kv.Log)
+		k.pool.Record(k.events)
+	}
 	if cfg.Speculation.DraftTokens > 0 {
 		k.random = chacha.New(cfg.Speculation.Seed + uint64(scheduler))
 	}
@@ -166,6 +173,9 @@ func (k *Rank) Idle() bool { return len(k.running) == 0 && k.waiting.Len() == 0 
 
 // Pass returns what the last Decide and Emit did.
 func (k *Rank) Pass() *engine.Pass { return &k.pass }
+
+// Events are the KV events since they were last taken.
+func (k *Rank) Events() []kv.Event { return k.events.Take() }
 
 // Gauges are the blocks in use and the idle ones, after the pass.
 func (k *Rank) Gauges() (active, idle int64) { return k.pool.Active(), k.pool.Idle() }
