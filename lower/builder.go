@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/dynosim/dynosim/schemas"
 )
@@ -30,6 +32,11 @@ type Builder struct {
 	timing                            column[float64]
 	input, output, chain, chainTokens column[int32]
 	session                           column[int32]
+	// priority, strict and class are empty while no row has any of them; classes numbers the
+	// names of policy classes.
+	priority, class column[int32]
+	strict          column[uint32]
+	classes         []string
 	// authored and authoredEnd are empty while no row has authored outputs.
 	authored    column[uint32]
 	authoredEnd column[int64]
@@ -100,8 +107,33 @@ func (b *Builder) row(batch *schemas.RequestBatch, i int) error {
 	}
 	b.input.push(int32(input))
 	b.output.push(int32(output))
+	b.addRouting(batch, i)
 	b.addAuthored(batch, i)
 	return nil
+}
+
+// addRouting keeps what a row, whose lengths were added, tells a router.
+func (b *Builder) addRouting(batch *schemas.RequestBatch, i int) {
+	if b.priority.n == 0 && batch.Priority[i] == 0 && batch.StrictPriority[i] == 0 && !batch.HasPolicyClass[i] {
+		return
+	}
+	for b.priority.n < b.input.n-1 {
+		b.pushRouting(0, 0, -1)
+	}
+	class := -1
+	if batch.HasPolicyClass[i] {
+		if class = slices.Index(b.classes, batch.PolicyClass[i]); class < 0 {
+			class = len(b.classes)
+			b.classes = append(b.classes, strings.Clone(batch.PolicyClass[i]))
+		}
+	}
+	b.pushRouting(batch.Priority[i], batch.StrictPriority[i], int32(class))
+}
+
+func (b *Builder) pushRouting(priority int32, strict uint32, class int32) {
+	b.priority.push(priority)
+	b.strict.push(strict)
+	b.class.push(class)
 }
 
 // addSession finds the session of a row and its release or delay (spec 01 section 3.4).

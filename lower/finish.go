@@ -39,6 +39,10 @@ func (b *Builder) Finish() (*Workload, error) {
 	}
 	n.InputTokens, n.OutputTokens = b.input.flat(order), b.output.flat(order)
 	n.Chain, n.ChainTokens = b.chain.flat(order), b.chainTokens.flat(order)
+	if b.priority.n > 0 {
+		n.Priority, n.StrictPriority = b.priority.flat(order), b.strict.flat(order)
+		n.PolicyClass, n.PolicyClasses = b.class.flat(order), b.classes
+	}
 	b.finishAuthored(w, order)
 	b.session = column[int32]{}
 	return w, nil

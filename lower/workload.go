@@ -43,6 +43,12 @@ type Nodes struct {
 	Chain, ChainTokens []int32
 	// RequestIndex is the row of the table requests.
 	RequestIndex []int32
+	// Priority, StrictPriority and PolicyClass are what the requests tell a router, nil when
+	// none says anything. PolicyClass is an index of PolicyClasses, -1 for none.
+	Priority       []int32
+	StrictPriority []uint32
+	PolicyClass    []int32
+	PolicyClasses  []string
 }
 
 // Len is the number of nodes.

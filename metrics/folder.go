@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/dynosim/dynosim/internal/rundir"
 	"github.com/dynosim/dynosim/schemas"
@@ -61,8 +62,9 @@ func (f *Folder) Nodes(named func(session int32, name []byte)) (*NodeColumns, er
 	c := &NodeColumns{
 		RequestIndex: make([]int32, n), Session: make([]int32, n), ReleaseMS: make([]float64, n),
 		InputTokens: make([]int32, n), OutputTokens: make([]int32, n), Chain: make([]int32, n), ChainTokens: make([]int32, n),
+		Priority: make([]int32, n), StrictPriority: make([]uint32, n), PolicyClass: make([]int32, n),
 	}
-	sessions := false
+	sessions, routing := false, false
 	err := f.read(&schemas.Nodes, func(r *tableReader, lo, hi int) {
 		r.i32("request_index", c.RequestIndex[lo:hi])
 		r.i32Null("session", c.Session[lo:hi])
@@ -77,9 +79,26 @@ func (f *Folder) Nodes(named func(session int32, name []byte)) (*NodeColumns, er
 		r.i32("output_tokens", c.OutputTokens[lo:hi])
 		r.i32Null("chain", c.Chain[lo:hi])
 		r.i32("chain_tokens", c.ChainTokens[lo:hi])
+		r.i32("priority", c.Priority[lo:hi])
+		r.u32("strict_priority", c.StrictPriority[lo:hi])
+		for i := lo; i < hi; i++ {
+			c.PolicyClass[i] = -1
+			routing = routing || c.Priority[i] != 0 || c.StrictPriority[i] != 0
+		}
+		r.str("policy_class", hi-lo, func(i int, s []byte) {
+			class := slices.Index(c.PolicyClasses, string(s))
+			if class < 0 {
+				class = len(c.PolicyClasses)
+				c.PolicyClasses = append(c.PolicyClasses, string(s))
+			}
+			c.PolicyClass[lo+i], routing = int32(class), true
+		})
 	})
 	if !sessions {
 		c.Session = nil
+	}
+	if !routing {
+		c.Priority, c.StrictPriority, c.PolicyClass = nil, nil, nil
 	}
 	return c, err
 }

@@ -19,6 +19,12 @@ type NodeColumns struct {
 	InputTokens, OutputTokens []int32
 	// Chain is -1 for none.
 	Chain, ChainTokens []int32
+	// Priority, StrictPriority and PolicyClass, an index of PolicyClasses or -1, are nil when no
+	// node has any of them.
+	Priority       []int32
+	StrictPriority []uint32
+	PolicyClass    []int32
+	PolicyClasses  []string
 }
 
 func writeNodes(w *tableWriter, c *NodeColumns) error {
@@ -59,6 +65,20 @@ func writeNodes(w *tableWriter, c *NodeColumns) error {
 		w.i32(c.OutputTokens[lo:hi])
 		w.i32Null(c.Chain[lo:hi])
 		w.i32(c.ChainTokens[lo:hi])
+		if c.Priority == nil {
+			w.i32(make([]int32, hi-lo))
+			w.u32(make([]uint32, hi-lo))
+			w.nulls(hi - lo)
+			return
+		}
+		w.i32(c.Priority[lo:hi])
+		w.u32(c.StrictPriority[lo:hi])
+		w.str(hi-lo, true, func(i int) (string, bool) {
+			if class := c.PolicyClass[lo+i]; class >= 0 {
+				return c.PolicyClasses[class], true
+			}
+			return "", false
+		})
 	})
 }
 

@@ -43,7 +43,7 @@ var AuthoredOutputs = Table{Name: "authored_outputs", Version: 1, Stage: "ingest
 }}
 
 // Nodes is the lowered form: one row a request to run.
-var Nodes = Table{Name: "nodes", Version: 1, Stage: "lower", Doc: "one request to run", Columns: []Column{
+var Nodes = Table{Name: "nodes", Version: 2, Stage: "lower", Doc: "one request to run", Columns: []Column{
 	{"node", tInt32, false, "dense id, from 0"},
 	{"request_index", tInt32, false, "row of requests"},
 	{"session_id", tString, true, "session name, generated ones included; null for a plain list of requests"},
@@ -54,6 +54,9 @@ var Nodes = Table{Name: "nodes", Version: 1, Stage: "lower", Doc: "one request t
 	{"output_tokens", tInt32, false, "output length asked for"},
 	{"chain", tInt32, true, "last row of chains of the prompt; null when the prompt matches nothing"},
 	{"chain_tokens", tInt32, false, "prompt tokens that the chain covers; tokens beyond it match nothing"},
+	{"priority", tInt32, false, "authored priority, 0 by default; for the router's queue"},
+	{"strict_priority", tUint32, false, "authored strict priority, 0 by default; for the router's queue"},
+	{"policy_class", tString, true, "authored policy class; for the router's queue"},
 }}
 
 // Edges holds the dependencies between nodes.

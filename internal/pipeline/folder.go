@@ -159,6 +159,8 @@ func (f *folder) restore() (*lower.Workload, error) {
 	w.Nodes = lower.Nodes{
 		ReleaseMS: nodes.ReleaseMS, InputTokens: nodes.InputTokens, OutputTokens: nodes.OutputTokens,
 		Chain: nodes.Chain, ChainTokens: nodes.ChainTokens, RequestIndex: nodes.RequestIndex,
+		Priority: nodes.Priority, StrictPriority: nodes.StrictPriority,
+		PolicyClass: nodes.PolicyClass, PolicyClasses: nodes.PolicyClasses,
 	}
 	if nodes.Session != nil {
 		if err := list.end(); err != nil {

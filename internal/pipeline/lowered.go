@@ -21,6 +21,10 @@ func writeLowered(r *metrics.Recorders, w *lower.Workload) error {
 			InputTokens: n.InputTokens[from:to], OutputTokens: n.OutputTokens[from:to],
 			Chain: n.Chain[from:to], ChainTokens: n.ChainTokens[from:to],
 		}
+		if n.Priority != nil {
+			nodes.Priority, nodes.StrictPriority = n.Priority[from:to], n.StrictPriority[from:to]
+			nodes.PolicyClass, nodes.PolicyClasses = n.PolicyClass[from:to], n.PolicyClasses
+		}
 		if n.RequestIndex != nil {
 			nodes.RequestIndex = n.RequestIndex[from:to]
 		}
