@@ -114,7 +114,7 @@ func (b *Builder) row(batch *schemas.RequestBatch, i int) error {
 
 // addRouting keeps what a row, whose lengths were added, tells a router.
 func (b *Builder) addRouting(batch *schemas.RequestBatch, i int) {
-	if b.priority.n == 0 && batch.Priority[i] == 0 && batch.StrictPriority[i] == 0 && !batch.HasPolicyClass[i] {
+	if batch.Priority == nil || b.priority.n == 0 && batch.Priority[i] == 0 && batch.StrictPriority[i] == 0 && !batch.HasPolicyClass[i] {
 		return
 	}
 	for b.priority.n < b.input.n-1 {

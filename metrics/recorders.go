@@ -86,6 +86,7 @@ func Open(dir *rundir.Dir, selected []string) (*Recorders, error) {
 		Gaps:        recorderFor(r, gapsLayout, schemas.NewGapBatch, func(b *schemas.GapBatch) (int, int) { return b.N, len(b.GapMS) }),
 		Admissions:  recorderFor(r, admissionsLayout, schemas.NewAdmissionBatch, func(b *schemas.AdmissionBatch) (int, int) { return b.N, len(b.Node) }),
 		Routing:     recorderFor(r, routingLayout, schemas.NewRoutingBatch, func(b *schemas.RoutingBatch) (int, int) { return b.N, len(b.Node) }),
+		Candidates:  recorderFor(r, candidatesLayout, schemas.NewCandidateBatch, func(b *schemas.CandidateBatch) (int, int) { return b.N, len(b.Node) }),
 		Lifecycle:   recorderFor(r, lifecycleLayout, schemas.NewLifecycleBatch, func(b *schemas.LifecycleBatch) (int, int) { return b.N, len(b.Worker) }),
 		Ticks:       recorderFor(r, ticksLayout, schemas.NewTickBatch, func(b *schemas.TickBatch) (int, int) { return b.N, len(b.Tick) }),
 		TickWorkers: recorderFor(r, tickWorkersLayout, schemas.NewTickWorkerBatch, func(b *schemas.TickWorkerBatch) (int, int) { return b.N, len(b.Tick) }),

@@ -217,6 +217,7 @@ func TestSourceTables(t *testing.T) {
 		r.WriteNodes(NodeColumns{
 			RequestIndex: []int32{2, 0}, SessionName: func(int) string { return "a" }, Session: []int32{0, -1}, Turn: []int32{1, -1}, ReleaseMS: []float64{math.NaN(), 2.5},
 			InputTokens: []int32{5, 6}, OutputTokens: []int32{1, 2}, Chain: []int32{-1, 4}, ChainTokens: []int32{0, 8},
+			Priority: []int32{-1, 2}, StrictPriority: []uint32{0, math.MaxUint32}, PolicyClass: []int32{-1, 0}, PolicyClasses: []string{"gold"},
 		}),
 		r.WriteEdges(EdgeColumns{Predecessor: []int32{0, 1}, Successor: []int32{1, 2}, DelayMS: []float64{0, 1.5}}),
 		r.WriteChains(ChainColumns{Parent: []int32{-1, 0}, Block: []uint32{0, 1}}),
@@ -251,6 +252,7 @@ func TestSourceTables(t *testing.T) {
 		&schemas.Nodes: {
 			"node": {int32(0), int32(1)}, "request_index": {int32(2), int32(0)}, "session_id": {"a", nil}, "session": {int32(0), nil}, "turn": {int32(1), nil},
 			"release_ms": {nil, 2.5}, "input_tokens": {int32(5), int32(6)}, "output_tokens": {int32(1), int32(2)}, "chain": {nil, int32(4)}, "chain_tokens": {int32(0), int32(8)},
+			"priority": {int32(-1), int32(2)}, "strict_priority": {uint32(0), uint32(math.MaxUint32)}, "policy_class": {nil, "gold"},
 		},
 		&schemas.Edges: {
 			"predecessor": {int32(0), int32(1)}, "successor": {int32(1), int32(2)}, "trigger": {"completion", "completion"}, "delay_ms": {0.0, 1.5}, "relation": {"sequence", "sequence"},

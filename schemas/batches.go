@@ -73,6 +73,7 @@ type Sink struct {
 	Gaps       Recorder[GapBatch]
 	Admissions Recorder[AdmissionBatch]
 	Routing    Recorder[RoutingBatch]
+	Candidates Recorder[CandidateBatch]
 
 	Lifecycle   Recorder[LifecycleBatch]
 	Ticks       Recorder[TickBatch]
@@ -89,6 +90,7 @@ func DiscardSink() Sink {
 		Gaps:       Discard[GapBatch, *GapBatch]{},
 		Admissions: Discard[AdmissionBatch, *AdmissionBatch]{},
 		Routing:    Discard[RoutingBatch, *RoutingBatch]{},
+		Candidates: Discard[CandidateBatch, *CandidateBatch]{},
 
 		Lifecycle:   Discard[LifecycleBatch, *LifecycleBatch]{},
 		Ticks:       Discard[TickBatch, *TickBatch]{},
@@ -200,6 +202,18 @@ type RoutingBatch struct {
 	OverlapTokens                            []int32
 	SelectedOverlapBlocks, BestOverlapBlocks []int32
 	OverlapRegretBlocks                      []int32
+}
+
+// CandidateBatch holds rows of routing_candidates.
+type CandidateBatch struct {
+	N                                           int
+	Node, Ordinal                               []int32
+	Pool                                        []Pool
+	DecidedMS                                   []float64
+	Worker, Scheduler, Rank, Chosen             []int32
+	OverlapBlocks, SharedBlocks                 []int32
+	PrefillTokens, ActiveBlocks, ActiveRequests []int64
+	PrefillCost, DecodeBlocks, Cost             []float64
 }
 
 // TransferBatch holds rows of transfers. Bytes is -1 where the bytes of a token are not known.

@@ -18,6 +18,9 @@ func (b *RoutingBatch) Clear() { b.N = 0 }
 // Clear forgets the rows of the batch and keeps its memory.
 func (b *TransferBatch) Clear() { b.N = 0 }
 
+// Clear forgets the rows of the batch and keeps its memory.
+func (b *CandidateBatch) Clear() { b.N = 0 }
+
 // i32 and the others cut columns of n rows from one allocation each.
 func i32(n int, cols ...*[]int32) {
 	mem := make([]int32, n*len(cols))
@@ -83,6 +86,15 @@ func NewRoutingBatch(n int) *RoutingBatch {
 	i32(n, &b.Node, &b.Ordinal, &b.Worker, &b.Scheduler, &b.Rank, &b.OverlapTokens,
 		&b.SelectedOverlapBlocks, &b.BestOverlapBlocks, &b.OverlapRegretBlocks)
 	f64(n, &b.QueuedMS, &b.ReleasedMS, &b.QueueWaitMS)
+	return b
+}
+
+// NewCandidateBatch makes an empty batch of n rows capacity.
+func NewCandidateBatch(n int) *CandidateBatch {
+	b := &CandidateBatch{Pool: make([]Pool, n)}
+	i32(n, &b.Node, &b.Ordinal, &b.Worker, &b.Scheduler, &b.Rank, &b.Chosen, &b.OverlapBlocks, &b.SharedBlocks)
+	i64(n, &b.PrefillTokens, &b.ActiveBlocks, &b.ActiveRequests)
+	f64(n, &b.DecidedMS, &b.PrefillCost, &b.DecodeBlocks, &b.Cost)
 	return b
 }
 

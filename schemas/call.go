@@ -31,6 +31,9 @@ type Call struct {
 
 	// File is the name of the document.
 	File string
+
+	// policies is what ReadPolicies read.
+	policies *PolicyFile
 }
 
 func (c *Call) fields() *strict.Object {

@@ -17,6 +17,7 @@ func (c *Call) RunSpec() (*RunSpec, error) {
 	}
 	a := &c.Args
 	spec := &RunSpec{
+		Router:            c.router(),
 		Source:            c.source(),
 		Load:              c.load(),
 		Pools:             AggregatedPool(launch.spec(), int(a.NumWorkers)),
@@ -153,7 +154,7 @@ func (c *Call) missing(launch *EngineArgs) features {
 	if !c.disaggregated() {
 		launch.missing(&f, "args.extra_engine_args")
 	}
-	f.need(a.RouterMode == PolicyKVRouter, "args.router_mode: kv_router")
+	f.need(a.RouterMode == PolicyKVRouter && c.Router != nil && c.Router.PrefillLoadModel != loadModelNone, "router_config.router_prefill_load_model: aic")
 	f.need(c.ScalingPlan != nil, "scaling_plan")
 	f.need(c.PlannerConfig != nil, "planner_config")
 	f.need(a.CaptureTelemetry, "args.capture_telemetry: true")

@@ -101,5 +101,8 @@ func lowered(s *RunSpec, err error) string {
 	}
 	out := fmt.Sprintf("source %+v\nload %+v\n%s, limit %g ms, sla %+v, per request %v, stack %s",
 		s.Source, s.Load, pools.String(), s.TimeLimitMS, s.SLA, s.CapturePerRequest, s.Stack)
+	if s.Router.Policy == PolicyKVRouter {
+		out += fmt.Sprintf("\nrouter %+v", s.Router)
+	}
 	return strings.ReplaceAll(out, strconv.FormatInt(Unlimited, 10), "unlimited")
 }

@@ -20,6 +20,7 @@ func (p *Prediction) RunSpec() (*RunSpec, error) {
 		Source:      t.Source.spec(),
 		Load:        t.Load.spec(),
 		Pools:       AggregatedPool(p.Engine.spec(role), int(role.Parallelism.Replicas)),
+		Router:      p.Router.spec(),
 		TimeLimitMS: math.Inf(1),
 		SLA:         p.sla().spec(),
 		Stack:       p.Stack,
@@ -45,7 +46,7 @@ func (p *Prediction) missing(t *Traffic) features {
 		f.need(w.KVCache.HostOffload != nil, w.path+".kv_cache.host_offload")
 		f.need(w.KVCache.G3Offload != nil, w.path+".kv_cache.g3_offload")
 	}
-	f.need(p.Router != nil && p.Router.Policy == PolicyKVRouter, "router.policy: kv_router")
+	f.need(p.Router != nil && p.Router.PrefillLoadModel.Type != loadModelNone, "router.prefill_load_model.type: aic")
 	f.need(p.Planner.enabled(), "planner.policy: enabled")
 	f.need(t.Source.Type == SourceTypeTrace && agenticFormat(t.Source.Format), fmt.Sprintf("traffic.source.format: %s", t.Source.Format))
 	f.need(t.Load.AgenticLanes != nil, "traffic.load.agentic_lanes")

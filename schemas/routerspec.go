@@ -1,6 +1,10 @@
 package schemas
 
-import "math"
+import (
+	"errors"
+	"io/fs"
+	"math"
+)
 
 // RouterSpec is how requests are placed on workers: the settings of spec 06 section 1.2
 // after defaulting. Under PolicyRoundRobin all other fields are zero. It holds no pointers,
@@ -107,4 +111,115 @@ func (r RouterSpec) Decode() RouterSpec {
 	r.TrackPrefillTokens = false
 	r.EstimatePrefill = false
 	return r
+}
+
+// spec is the router of a document; without the section it is round robin.
+func (s *RouterSection) spec() RouterSpec {
+	if s == nil || s.Policy != PolicyKVRouter {
+		return RouterSpec{Policy: PolicyRoundRobin}
+	}
+	out := DefaultRouter()
+	out.OverlapCredit, out.PrefillLoadScale, out.Temperature, out.Seed = s.OverlapScoreCredit, s.PrefillLoadScale, s.Temperature, s.Seed
+	out.EstimatePrefill = s.PrefillLoadModel.Type == loadModelAIC
+	return out
+}
+
+// ReadPolicies reads the policy file that the call names, if it does: read gives the text of a file.
+// Call it before RunSpec. The error is a Problems.
+func (c *Call) ReadPolicies(read func(name string) ([]byte, error)) error {
+	if c.Args.RouterMode != PolicyKVRouter || c.Router == nil || c.Router.PolicyConfig == "" {
+		return nil
+	}
+	text, err := read(c.Router.PolicyConfig)
+	if err != nil {
+		return Problems{{File: c.File, Path: "router_config.router_policy_config", Message: "cannot read the policy file: " + reason(err)}}
+	}
+	f, err := ParsePolicyFile(c.Router.PolicyConfig, text)
+	if err != nil {
+		return err
+	}
+	if model := f.Router; model != nil && model.PrefillLoadModel == loadModelAIC && c.Args.AISPerfConfig == nil {
+		return Problems{{File: c.Router.PolicyConfig, Path: "router.router_prefill_load_model", Message: "aic needs args.ais_perf_config of the call"}}
+	}
+	c.policies = f
+	if r := c.router(); r.EstimatePrefill && !r.TrackPrefillTokens {
+		return Problems{{File: c.Router.PolicyConfig, Path: "router.router_prefill_load_model", Message: "needs router_track_prefill_tokens: true"}}
+	}
+	return nil
+}
+
+// router is the router of a call, with the policy file that was read. A nil Router has the defaults.
+func (c *Call) router() RouterSpec {
+	a := &c.Args
+	if a.RouterMode != PolicyKVRouter {
+		return RouterSpec{Policy: PolicyRoundRobin}
+	}
+	out := DefaultRouter()
+	if a.KVEventLagMS != nil {
+		out.EventLagMS = *a.KVEventLagMS
+	}
+	r := c.Router
+	if r == nil {
+		r = new(RouterConfig)
+		r.fields().Reset()
+	}
+	out.OverlapCredit, out.CreditDecay, out.PrefillLoadScale = r.OverlapScoreCredit, r.OverlapScoreCreditDecay, r.PrefillLoadScale
+	if w := r.OverlapScoreWeight; w != nil {
+		out.PrefillLoadScale = *w
+		if *w == 0 {
+			out.OverlapCredit = 0
+		}
+	}
+	out.ActiveRequestWeight, out.HostCacheHitWeight, out.Temperature = r.DecodeActiveRequestWeight, r.HostCacheHitWeight, r.Temperature
+	out.TrackPrefillTokens, out.TrackActiveBlocks, out.AssumeKVReuse = r.TrackPrefillTokens, r.TrackActiveBlocks, r.AssumeKVReuse
+	out.EstimatePrefill = r.PrefillLoadModel == loadModelAIC
+	policy := QueuePolicy(r.QueuePolicy)
+	if own := c.queuePolicy(); own != "" {
+		policy = own
+	}
+	out.Classes = singleClass(policy, r.QueueThreshold)
+	if f := c.policies; f != nil {
+		if classes, ok := f.profile(a.ModelName); ok {
+			out.Classes = classes
+		}
+		f.Router.apply(&out)
+	}
+	return out
+}
+
+// queuePolicy is the queue policy that an engine's runtime options carry, "" for none.
+func (c *Call) queuePolicy() QueuePolicy {
+	for _, e := range []*EngineArgs{c.Args.ExtraEngineArgs, c.Args.PrefillEngineArgs, c.Args.DecodeEngineArgs} {
+		if e != nil && e.Dynamo.RouterQueuePolicy != "" {
+			return QueuePolicy(e.Dynamo.RouterQueuePolicy)
+		}
+	}
+	return ""
+}
+
+// reason is what an error of reading a file says.
+func reason(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Path + ": " + p.Err.Error()
+	}
+	return err.Error()
+}
+
+// apply replaces the settings that the mapping gives; r may be nil.
+func (r *PolicyRouter) apply(out *RouterSpec) {
+	if r == nil {
+		return
+	}
+	out.HostCacheHitWeight = orFloat(r.HostCacheHitWeight, out.HostCacheHitWeight)
+	for _, flag := range []struct{ to, from *bool }{
+		{&out.TrackActiveBlocks, r.TrackActiveBlocks}, {&out.AssumeKVReuse, r.AssumeKVReuse}, {&out.TrackPrefillTokens, r.TrackPrefillTokens},
+	} {
+		if flag.from != nil {
+			*flag.to = *flag.from
+		}
+	}
+	if r.PrefillLoadModel != "" {
+		out.EstimatePrefill = r.PrefillLoadModel == loadModelAIC
+	}
 }

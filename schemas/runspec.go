@@ -12,6 +12,8 @@ type RunSpec struct {
 	// Pools are the workers by role: one aggregated pool, or the prefill and the decode pool
 	// in this order. They share the backend and the block size (spec 05 section 7.1).
 	Pools []PoolSpec
+	// Router places requests on the workers of the pools.
+	Router RouterSpec
 	// Transfer is how long hand-offs between two pools take.
 	Transfer TransferSpec
 	// TimeLimitMS ends the run before the first instant after it; +Inf is no limit
@@ -24,6 +26,9 @@ type RunSpec struct {
 	TelemetryIntervalMS float64
 	// CapturePerRequest asks for requests.jsonl and per_request records.
 	CapturePerRequest bool
+	// CaptureRouting asks for the table routing_candidates: every target of every decision of
+	// the KV router with its costs.
+	CaptureRouting bool
 	// Stack is the reference stack whose rules apply.
 	Stack Stack
 }

@@ -157,20 +157,40 @@ var Admissions = Table{Name: "admissions", Version: 1, Stage: "simulate", Doc: "
 }}
 
 // Routing holds every placement decision.
-var Routing = Table{Name: "routing", Version: 1, Stage: "simulate", Doc: "one placement of a request", Columns: []Column{
+var Routing = Table{Name: "routing", Version: 2, Stage: "simulate", Doc: "one placement of a request", Columns: []Column{
 	{"node", tInt32, false, "the request"},
 	{"routing_ordinal", tInt32, false, "number over the request's placements, from 0"},
 	{"pool", tString, false, "agg, prefill or decode"},
 	{"queued_ms", tFloat64, true, "time it entered the router's queue; null when placed at once"},
 	{"released_ms", tFloat64, true, "time it left the router's queue; null when placed at once"},
-	{"queue_wait_ms", tFloat64, false, "time in the router's queue"},
-	{"worker", tInt32, false, "worker id"},
-	{"scheduler", tInt32, false, "scheduler id of the rank"},
-	{"rank", tInt32, false, "attention data-parallel rank in the worker"},
-	{"overlap_tokens", tInt32, false, "cached prompt tokens that the policy reported"},
+	{"queue_wait_ms", tFloat64, true, "time in the router's queue; null when the run stopped before"},
+	{"worker", tInt32, true, "worker id; null when the run stopped before the request was placed, as in the columns behind"},
+	{"scheduler", tInt32, true, "scheduler id of the rank"},
+	{"rank", tInt32, true, "attention data-parallel rank in the worker"},
+	{"overlap_tokens", tInt32, true, "cached prompt tokens that the policy reported"},
 	{"selected_overlap_blocks", tInt32, true, "cached blocks on the chosen worker; null when the policy does not look"},
 	{"best_overlap_blocks", tInt32, true, "most cached blocks on any worker; null when the policy does not look"},
 	{"overlap_regret_blocks", tInt32, true, "their difference; null when the policy does not look"},
+}}
+
+// RoutingCandidates holds what each decision of the KV router chose from (spec 06 section 4).
+var RoutingCandidates = Table{Name: "routing_candidates", Version: 1, Stage: "simulate", Doc: "one target that a decision of the KV router looked at; with --capture routing=full only", Columns: []Column{
+	{"node", tInt32, false, "the request"},
+	{"routing_ordinal", tInt32, false, "the placement, as in routing"},
+	{"pool", tString, false, "agg, prefill or decode"},
+	{"decided_ms", tFloat64, false, "time of the decision"},
+	{"worker", tInt32, false, "worker id"},
+	{"scheduler", tInt32, false, "scheduler id of the rank"},
+	{"rank", tInt32, false, "attention data-parallel rank in the worker"},
+	{"chosen", tInt32, false, "1 for the target that was chosen, else 0"},
+	{"overlap_blocks", tInt32, false, "leading prompt blocks that the target has cached"},
+	{"shared_blocks", tInt32, false, "leading prompt blocks that requests on the target have in use"},
+	{"prefill_tokens", tInt64, false, "prompt tokens that the target still had to compute"},
+	{"active_blocks", tInt64, false, "distinct blocks of the requests on the target"},
+	{"active_requests", tInt64, false, "requests on the target"},
+	{"prefill_cost", tFloat64, false, "prefill term of the cost, in blocks"},
+	{"decode_blocks", tFloat64, false, "decode term of the cost, in blocks"},
+	{"cost", tFloat64, false, "cost of the target, in blocks"},
 }}
 
 // Transfers holds the movements of KV from prefill to decode workers.
@@ -200,4 +220,4 @@ var Run = Table{Name: "run", Version: 1, Stage: "simulate", Doc: "the run itself
 }}
 
 // AllTables lists every table in the order of the stages.
-var AllTables = []*Table{&Requests, &Blocks, &AuthoredOutputs, &SourcePlays, &SourceNodes, &SourceEdges, &Nodes, &Edges, &Chains, &NodeOutputs, &Plays, &PlayNodes, &RequestResults, &Passes, &TokenGaps, &Admissions, &Routing, &Transfers, &Lifecycle, &Ticks, &TickWorkers, &TickPasses, &Run}
+var AllTables = []*Table{&Requests, &Blocks, &AuthoredOutputs, &SourcePlays, &SourceNodes, &SourceEdges, &Nodes, &Edges, &Chains, &NodeOutputs, &Plays, &PlayNodes, &RequestResults, &Passes, &TokenGaps, &Admissions, &Routing, &RoutingCandidates, &Transfers, &Lifecycle, &Ticks, &TickWorkers, &TickPasses, &Run}

@@ -78,7 +78,7 @@ type cluster struct {
 	events   eventQueue
 	progress *Progress
 	// router is nil for round robin.
-	router placement
+	router *routing
 
 	now, limit float64
 	// tickMS is the next instant at which something looks at all workers, +Inf for never:
@@ -105,7 +105,10 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 		limit: spec.TimeLimitMS, tickMS: math.Inf(1), progress: progress,
 	}
 	for i := range spec.Pools {
-		c.pools = append(c.pools, c.newPool(&spec.Pools[i], exact))
+		c.pools = append(c.pools, c.newPool(&spec.Pools[i], exact, spec.Router.Policy == schemas.PolicyKVRouter))
+	}
+	if spec.Router.Policy == schemas.PolicyKVRouter {
+		c.router = c.newRouting(spec)
 	}
 	return c
 }
@@ -187,6 +190,9 @@ func (c *cluster) end(slot int32) {
 	for _, gap := range r.Gaps {
 		c.record.gap(gap, 1)
 	}
+	if c.router != nil {
+		c.router.left(&c.pools[0], slot)
+	}
 	if session := c.session[slot]; session >= 0 {
 		c.content.Ended(r, session, c.source.last(r.Node, session))
 		c.source.ended(r.Node, session, c.now)
@@ -194,6 +200,9 @@ func (c *cluster) end(slot int32) {
 	c.requests.Drop(slot)
 	c.inSystem--
 	c.ended++
+	if c.router != nil {
+		c.releases(&c.pools[0])
+	}
 }
 
 // arrivals places every request that is ready now.
@@ -224,6 +233,15 @@ func (c *cluster) arrive(node, session int32) error {
 	c.content.Dispatch(r, session)
 	c.inSystem++
 	p := &c.pools[0]
+	if c.router != nil {
+		c.router.arrived(slot)
+		id, rank, placed, err := c.router.place(p, slot)
+		if placed {
+			r.Worker = id*int32(p.ranks) + rank
+			p.submit(slot, id, rank)
+		}
+		return err
+	}
 	id, rank, ok := p.turn()
 	if !ok {
 		return errors.New("placement policy error: no active workers for round-robin placement")
@@ -306,6 +324,11 @@ func (c *cluster) finish() error {
 // abandon records a request that was in flight when the run stopped. Its tokens of a pass
 // in flight did not happen.
 func (c *cluster) abandon(slot int32, r *engine.Request) {
+	r.Status = schemas.StatusUnfinished
+	if c.router != nil && c.router.abandoned(slot) {
+		c.record.result(r, math.NaN())
+		return
+	}
 	p := &c.pools[0]
 	w, k := p.rank(r.Worker)
 	k.Abandon(slot)
@@ -313,7 +336,6 @@ func (c *cluster) abandon(slot int32, r *engine.Request) {
 	if w.busy && w.took[int(r.Worker)%p.ranks] {
 		r.Output -= k.InFlight(slot, c.now)
 	}
-	r.Status = schemas.StatusUnfinished
 	for _, t := range []*float64{&r.FirstTokenMS, &r.SecondTokenMS} {
 		if *t > c.now {
 			*t = math.NaN()

@@ -34,10 +34,20 @@ func (c *cluster) endPass(p *pool, id int32) {
 			continue
 		}
 		c.recordPass(p, id, rank)
-		ended := k.Pass().Ended
-		w.owned -= int32(len(ended))
-		for _, e := range ended {
+		if c.router != nil {
+			c.router.observe(p, id, rank, k, c.now)
+		}
+		pass := k.Pass()
+		w.owned -= int32(len(pass.Ended))
+		first := 0
+		for i, e := range pass.Ended {
+			if c.router != nil {
+				first = c.firstTokens(p, pass, first, i)
+			}
 			c.end(e.Slot)
+		}
+		if c.router != nil {
+			c.firstTokens(p, pass, first, len(pass.Ended))
 		}
 	}
 	w.pass++
@@ -115,6 +125,9 @@ func (c *cluster) launch() error {
 	horizon := min(c.source.nextReady(), c.limit, c.tickMS)
 	// Requests that end on one worker release others in a closed loop or a session.
 	coupled := c.source.sessions != nil || c.source.limit > 0
+	// So do first tokens and ends while requests wait in a router.
+	waiting := c.router != nil && c.router.waiting() > 0
+	coupled = coupled || waiting
 	for i := len(c.launched) - 2; i >= 0 && coupled; i-- {
 		c.launched[i].others = min(c.launched[i+1].others, c.launched[i+1].end)
 	}
@@ -126,7 +139,7 @@ func (c *cluster) launch() error {
 				until = min(until, c.events[0].at)
 			}
 		}
-		end, err := c.coast(l.pool, l.worker, l.end, until)
+		end, err := c.coast(l.pool, l.worker, l.end, until, waiting)
 		if err != nil {
 			return err
 		}
@@ -138,16 +151,24 @@ func (c *cluster) launch() error {
 
 // coast runs the passes of a worker ahead of the clock while they end before horizon and
 // end no request, and returns the end of the pass that is then in flight. Such passes have
-// no effect outside of the worker, so nobody can tell that they were early.
-func (c *cluster) coast(p *pool, id int32, end, horizon float64) (float64, error) {
+// no effect outside of the worker, so nobody can tell that they were early; a router hears of
+// them at once, with the time at which they end, and is not asked before the horizon. While
+// requests wait in it, a first token has an effect.
+func (c *cluster) coast(p *pool, id int32, end, horizon float64, waiting bool) (float64, error) {
 	w := p.workers[id]
 	if len(w.ranks) > 1 {
 		return end, nil
 	}
 	rank := w.ranks[0]
 	pass := rank.Pass()
-	for end < horizon && len(pass.Ended) == 0 && rank.Coasting() {
+	for end < horizon && len(pass.Ended) == 0 && !(waiting && len(pass.Prefilled) > 0) && rank.Coasting() {
 		c.recordPass(p, id, 0)
+		if c.router != nil {
+			c.router.observe(p, id, 0, rank, end)
+			for _, f := range pass.Prefilled {
+				c.router.prefilled(p, f.Slot, end)
+			}
+		}
 		w.pass++
 		w.count++
 		c.visited = max(c.visited, end)

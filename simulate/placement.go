@@ -1,39 +1,178 @@
 package simulate
 
 import (
+	"math"
+
 	"github.com/dynosim/dynosim/schemas"
+	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/router"
 )
 
-// placed says where a request goes.
-type placed struct {
-	worker, rank int32
-	// overlapTokens is the part of the prompt that the policy believes cached there.
-	overlapTokens int32
-	// selectedBlocks and bestBlocks are cached blocks on the chosen and on the best worker,
-	// -1 when the policy does not look.
-	selectedBlocks, bestBlocks int32
-	// queuedMS and releasedMS are the times in the policy's queue, NaN when placed at once.
-	queuedMS, releasedMS float64
+// routing places requests by the KV router, one router a pool (spec 06); round robin needs none of
+// it. It keeps what the table routing says of waiting requests.
+type routing struct {
+	c       *cluster
+	routers []*router.Router
+	// full records the candidates of every decision.
+	full bool
+	// entered has, by pool and slot, the time at which a request began to wait in the router's
+	// queue, NaN for none.
+	entered [][]float64
+	// placements counts the placements of each live slot.
+	placements []int32
 }
 
-// placement decides where requests go when that is not round robin, which is nil. One call
-// a placement and a few a pass go through it, none per token.
-type placement interface {
-	// place asks for a rank of a pool for a request. With queued, the policy keeps the
-	// request and hands it over through released.
-	place(pool schemas.Pool, slot int32, nowMS float64) (to placed, queued bool, err error)
-	// released takes the next request out of a pool's queue that may go on, ok false when
-	// there is none. It is asked after every place and left.
-	released(pool schemas.Pool, nowMS float64) (slot int32, to placed, ok bool)
-	// prefilled tells that a request got its first token and goes on; left that it left the
-	// pool: it ended, or its prompt has moved on.
-	prefilled(pool schemas.Pool, slot int32, nowMS float64)
-	left(pool schemas.Pool, slot int32, nowMS float64)
-	// passed tells of the end of a rank's pass, before its outputs: what is cached there
-	// may have changed.
-	passed(pool schemas.Pool, worker, rank int32, nowMS float64)
-	// changed tells of workers that became active, then draining, then were removed.
-	changed(pool schemas.Pool, active, draining, removed []int32, nowMS float64)
-	// queued is the number of requests in a pool's queue.
-	queued(pool schemas.Pool) int
+// newRouting makes the routers of the cluster's pools with their initial workers.
+func (c *cluster) newRouting(spec *schemas.RunSpec) *routing {
+	t := &routing{c: c, full: spec.CaptureRouting, entered: make([][]float64, len(c.pools))}
+	for i := range c.pools {
+		p := &c.pools[i]
+		settings := spec.Router
+		switch p.role {
+		case schemas.PoolPrefill:
+			settings = settings.Prefill()
+		case schemas.PoolDecode:
+			settings = settings.Decode()
+		}
+		e := &p.spec.Engine
+		r := router.New(router.Config{
+			Spec: settings, BlockTokens: e.BlockTokens, PathTokens: c.content.PathTokens(), Ranks: p.ranks,
+			MaxBatchedTokens: e.MaxBatchedTokens, PolicyClasses: c.source.nodes.PolicyClasses,
+		})
+		for _, id := range p.active {
+			r.AddWorker(id)
+		}
+		t.routers = append(t.routers, r)
+	}
+	return t
+}
+
+// arrived prepares the slot of a request that arrives.
+func (t *routing) arrived(slot int32) {
+	for int(slot) >= len(t.placements) {
+		t.placements = append(t.placements, 0)
+		for i := range t.entered {
+			t.entered[i] = append(t.entered[i], math.NaN())
+		}
+	}
+	t.placements[slot] = 0
+	for i := range t.entered {
+		t.entered[i][slot] = math.NaN()
+	}
+}
+
+// place asks the router of a pool for a rank. With placed false the request waits until release
+// hands it over.
+func (t *routing) place(p *pool, slot int32) (worker, rank int32, placed bool, err error) {
+	r := &t.c.requests.Slots[slot]
+	nodes := t.c.source.nodes
+	q := router.Request{Slot: slot, Tokens: r.Prompt, PolicyClass: -1}
+	if p.role != schemas.PoolDecode {
+		if !r.PathKnown {
+			t.c.content.Fill(r)
+		}
+		q.Path, q.Shared = r.Path, r.Identified
+	}
+	if nodes.Priority != nil {
+		q.Priority, q.StrictPriority, q.PolicyClass = nodes.Priority[r.Node], nodes.StrictPriority[r.Node], nodes.PolicyClass[r.Node]
+	}
+	d, placed, err := t.routers[p.index()].Arrive(&q, t.c.now)
+	switch {
+	case err != nil:
+	case placed:
+		t.decided(p, slot, d)
+	default:
+		t.entered[p.index()][slot] = t.c.now
+	}
+	return d.Worker, d.Rank, placed, err
+}
+
+// release takes the next request out of a pool's queue that may go on now.
+func (t *routing) release(p *pool) (slot, worker, rank int32, ok bool) {
+	slot, d, ok := t.routers[p.index()].Release(t.c.now)
+	if ok {
+		t.decided(p, slot, d)
+	}
+	return slot, d.Worker, d.Rank, ok
+}
+
+// decided records a decision.
+func (t *routing) decided(p *pool, slot int32, d router.Decision) {
+	r := &t.c.requests.Slots[slot]
+	row := routingRow{
+		node: r.Node, ordinal: t.placements[slot], pool: p.role, queuedMS: t.entered[p.index()][slot], releasedMS: math.NaN(),
+		worker: d.Worker, rank: d.Rank, scheduler: d.Worker*int32(p.ranks) + d.Rank,
+		selected: d.Selected, best: d.Best, overlapTokens: int32(int64(d.Selected) * p.spec.Engine.BlockTokens),
+	}
+	if !math.IsNaN(row.queuedMS) {
+		row.releasedMS, row.waitMS = t.c.now, max(t.c.now-row.queuedMS, 0)
+		t.entered[p.index()][slot] = math.NaN()
+	}
+	t.c.record.routed(&row)
+	if t.full {
+		t.c.record.candidates(&row, t.c.now, p.ranks, t.routers[p.index()].Candidates())
+	}
+	t.placements[slot]++
+}
+
+// prefilled tells a pool's router that a request got its first token and goes on; left that it left
+// the pool: it ended, or its prompt has moved on.
+func (t *routing) prefilled(p *pool, slot int32, nowMS float64) {
+	t.routers[p.index()].Prefilled(slot, nowMS)
+}
+
+func (t *routing) left(p *pool, slot int32) { t.routers[p.index()].Ended(slot, t.c.now) }
+
+// observe shows the KV events of a rank to the router: those of a pass that ends at nowMS, before its
+// outputs, or of a command.
+func (t *routing) observe(p *pool, id int32, rank int, k engine.Rank, nowMS float64) {
+	if events := k.Events(); len(events) > 0 {
+		t.routers[p.index()].Observe(id, int32(rank), events, nowMS)
+	}
+}
+
+// waiting is the number of requests in the queues of all pools.
+func (t *routing) waiting() (n int) {
+	for _, r := range t.routers {
+		n += r.Waiting()
+	}
+	return n
+}
+
+// abandoned records a request that waited when the run stopped, and reports whether it did.
+func (t *routing) abandoned(slot int32) (waited bool) {
+	for i := range t.c.pools {
+		if queued := t.entered[i][slot]; !math.IsNaN(queued) {
+			nan := math.NaN()
+			t.c.record.routed(&routingRow{
+				node: t.c.requests.Slots[slot].Node, ordinal: t.placements[slot], pool: t.c.pools[i].role,
+				queuedMS: queued, releasedMS: nan, waitMS: nan, worker: -1, rank: -1, scheduler: -1, overlapTokens: -1, selected: -1, best: -1,
+			})
+			waited = true
+		}
+	}
+	return waited
+}
+
+// releases hands over the requests that a pool's router lets go on now.
+func (c *cluster) releases(p *pool) {
+	for {
+		slot, worker, rank, ok := c.router.release(p)
+		if !ok {
+			return
+		}
+		c.requests.Slots[slot].Worker = worker*int32(p.ranks) + rank
+		p.submit(slot, worker, rank)
+	}
+}
+
+// firstTokens tells the router of the requests of a pass that got their first token before the
+// pass's request number ended in the order of outputs, from the one on that is given. What the router
+// then releases goes to its engine before later outputs (spec 06 section 10).
+func (c *cluster) firstTokens(p *pool, pass *engine.Pass, from, ended int) int {
+	for ; from < len(pass.Prefilled) && int(pass.Prefilled[from].Ended) <= ended; from++ {
+		c.router.prefilled(p, pass.Prefilled[from].Slot, c.now)
+		c.releases(p)
+	}
+	return from
 }

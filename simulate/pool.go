@@ -78,8 +78,10 @@ type pool struct {
 }
 
 // newPool makes a pool with its initial workers, all of them active.
-func (c *cluster) newPool(spec *schemas.PoolSpec, exact bool) pool {
-	p := pool{role: spec.Pool, spec: spec, ranks: int(spec.Engine.DataParallelRanks), build: c.rankBuilder(&spec.Engine, exact)}
+// With events its ranks log KV events, unless nobody looks at those of the pool.
+func (c *cluster) newPool(spec *schemas.PoolSpec, exact, events bool) pool {
+	events = events && spec.Pool != schemas.PoolDecode && spec.Engine.PrefixCaching
+	p := pool{role: spec.Pool, spec: spec, ranks: int(spec.Engine.DataParallelRanks), build: c.rankBuilder(&spec.Engine, exact, events)}
 	for range spec.Workers {
 		p.add(active)
 	}
@@ -88,10 +90,10 @@ func (c *cluster) newPool(spec *schemas.PoolSpec, exact bool) pool {
 
 // rankBuilder returns what makes a rank of the engine, given its scheduler id. Ranks of a
 // worker are made one after the other.
-func (c *cluster) rankBuilder(e *schemas.EngineSpec, exact bool) func(scheduler int) engine.Rank {
+func (c *cluster) rankBuilder(e *schemas.EngineSpec, exact, events bool) func(scheduler int) engine.Rank {
 	if e.Backend == schemas.BackendSGLang {
 		cfg := sglang.NewConfig(e, c.content.PathTokens(), !math.IsInf(c.limit, 1))
-		cfg.Exact = cfg.Exact || exact
+		cfg.Exact, cfg.Events = cfg.Exact || exact, events
 		var group *sglang.Group
 		return func(scheduler int) engine.Rank {
 			if scheduler%int(e.DataParallelRanks) == 0 {
@@ -101,7 +103,7 @@ func (c *cluster) rankBuilder(e *schemas.EngineSpec, exact bool) func(scheduler 
 		}
 	}
 	cfg := vllm.NewConfig(e, c.content.PathTokens(), !math.IsInf(c.limit, 1))
-	cfg.Exact = cfg.Exact || exact
+	cfg.Exact, cfg.Events = cfg.Exact || exact, events
 	return func(scheduler int) engine.Rank {
 		return vllm.NewRank(cfg, e, scheduler, &c.requests, c.content, c.record.gap)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/router"
 )
 
 // Rows per batch: passes dominate, the other tables follow requests.
@@ -22,6 +23,7 @@ type recorder struct {
 	gaps       *schemas.GapBatch
 	admissions *schemas.AdmissionBatch
 	routing    *schemas.RoutingBatch
+	chosenFrom *schemas.CandidateBatch
 	transfers  *schemas.TransferBatch
 	err        error
 
@@ -41,6 +43,7 @@ func newRecorder(sink schemas.Sink) *recorder {
 		gaps:       schemas.NewGapBatch(passRows),
 		admissions: schemas.NewAdmissionBatch(requestRows),
 		routing:    schemas.NewRoutingBatch(requestRows),
+		chosenFrom: schemas.NewCandidateBatch(requestRows),
 		transfers:  schemas.NewTransferBatch(requestRows),
 	}
 }
@@ -117,17 +120,56 @@ func (r *recorder) admission(q *engine.Request, pool schemas.Pool, atMS float64,
 	}
 }
 
+// routingRow is a row of routing. Times are NaN where they did not happen; numbers are -1 where the
+// request was not placed, blocks also where the policy does not look.
+type routingRow struct {
+	node, ordinal                 int32
+	pool                          schemas.Pool
+	queuedMS, releasedMS, waitMS  float64
+	worker, rank, scheduler       int32
+	overlapTokens, selected, best int32
+}
+
 // placed records an immediate placement by round robin.
 func (r *recorder) placed(q *engine.Request, pool schemas.Pool, worker, rank int32) {
+	r.routed(&routingRow{node: q.Node, pool: pool, queuedMS: math.NaN(), releasedMS: math.NaN(),
+		worker: worker, rank: rank, scheduler: q.Worker, selected: -1, best: -1})
+}
+
+// routed records a placement.
+func (r *recorder) routed(row *routingRow) {
 	b := r.routing
 	i := b.N
-	b.Node[i], b.Ordinal[i], b.Pool[i] = q.Node, 0, pool
-	b.QueuedMS[i], b.ReleasedMS[i], b.QueueWaitMS[i] = math.NaN(), math.NaN(), 0
-	b.Worker[i], b.Scheduler[i], b.Rank[i], b.OverlapTokens[i] = worker, q.Worker, rank, 0
-	b.SelectedOverlapBlocks[i], b.BestOverlapBlocks[i], b.OverlapRegretBlocks[i] = -1, -1, -1
+	b.Node[i], b.Ordinal[i], b.Pool[i] = row.node, row.ordinal, row.pool
+	b.QueuedMS[i], b.ReleasedMS[i], b.QueueWaitMS[i] = row.queuedMS, row.releasedMS, row.waitMS
+	b.Worker[i], b.Scheduler[i], b.Rank[i], b.OverlapTokens[i] = row.worker, row.scheduler, row.rank, row.overlapTokens
+	b.SelectedOverlapBlocks[i], b.BestOverlapBlocks[i], b.OverlapRegretBlocks[i] = row.selected, row.best, max(row.best-row.selected, 0)
+	if row.selected < 0 {
+		b.OverlapRegretBlocks[i] = -1
+	}
 	if b.N++; b.N == len(b.Node) {
 		take(r, r.sink.Routing, &r.routing)
 		r.routing.Clear()
+	}
+}
+
+// candidates records what a placement was chosen from.
+func (r *recorder) candidates(row *routingRow, nowMS float64, ranks int, from []router.Candidate) {
+	for k := range from {
+		c, b := &from[k], r.chosenFrom
+		i := b.N
+		b.Node[i], b.Ordinal[i], b.Pool[i], b.DecidedMS[i] = row.node, row.ordinal, row.pool, nowMS
+		b.Worker[i], b.Scheduler[i], b.Rank[i], b.Chosen[i] = c.Worker, c.Worker*int32(ranks)+c.Rank, c.Rank, 0
+		if b.Scheduler[i] == row.scheduler {
+			b.Chosen[i] = 1
+		}
+		b.OverlapBlocks[i], b.SharedBlocks[i] = c.Overlap, c.Shared
+		b.PrefillTokens[i], b.ActiveBlocks[i], b.ActiveRequests[i] = c.PrefillTokens, c.ActiveBlocks, c.ActiveRequests
+		b.PrefillCost[i], b.DecodeBlocks[i], b.Cost[i] = c.PrefillCost, c.DecodeBlocks, c.Cost
+		if b.N++; b.N == len(b.Node) {
+			take(r, r.sink.Candidates, &r.chosenFrom)
+			r.chosenFrom.Clear()
+		}
 	}
 }
 
@@ -162,6 +204,7 @@ func (r *recorder) close() error {
 	take(r, r.sink.Gaps, &r.gaps)
 	take(r, r.sink.Admissions, &r.admissions)
 	take(r, r.sink.Routing, &r.routing)
+	take(r, r.sink.Candidates, &r.chosenFrom)
 	take(r, r.sink.Transfers, &r.transfers)
 	return r.err
 }

@@ -17,8 +17,8 @@ import (
 
 // rows keeps every row of a run as text, gaps summed up.
 type rows struct {
-	results, passes, admissions, routing, transfers []string
-	gaps                                            map[float64]int64
+	results, passes, admissions, routing, candidates, transfers []string
+	gaps                                                        map[float64]int64
 }
 
 func collect() (*rows, schemas.Sink) {
@@ -55,7 +55,15 @@ func collect() (*rows, schemas.Sink) {
 		}),
 		Routing: keep[schemas.RoutingBatch](func(b *schemas.RoutingBatch) {
 			for i := range b.N {
-				r.routing = append(r.routing, fmt.Sprint(b.Node[i], b.Pool[i], b.Worker[i], b.Scheduler[i], b.Rank[i]))
+				r.routing = append(r.routing, fmt.Sprint(b.Node[i], b.Pool[i], b.Worker[i], b.Scheduler[i], b.Rank[i], b.QueuedMS[i], b.ReleasedMS[i],
+					b.SelectedOverlapBlocks[i], b.BestOverlapBlocks[i]))
+			}
+			b.Clear()
+		}),
+		Candidates: keep[schemas.CandidateBatch](func(b *schemas.CandidateBatch) {
+			for i := range b.N {
+				r.candidates = append(r.candidates, fmt.Sprint(b.Node[i], b.Ordinal[i], b.Pool[i], b.DecidedMS[i], b.Scheduler[i], b.Chosen[i], b.OverlapBlocks[i],
+					b.SharedBlocks[i], b.PrefillTokens[i], b.ActiveBlocks[i], b.ActiveRequests[i], b.Cost[i]))
 			}
 			b.Clear()
 		}),
@@ -158,7 +166,7 @@ func drawSpec(t *rapid.T) *schemas.RunSpec {
 		}
 		e.NumBlocks += rapid.SampledFrom([]int64{0, 100 / e.BlockTokens, 400}).Draw(t, "more pages")
 	}
-	return &schemas.RunSpec{Pools: schemas.AggregatedPool(e, rapid.IntRange(1, 3).Draw(t, "workers")),
+	return &schemas.RunSpec{Pools: schemas.AggregatedPool(e, rapid.IntRange(1, 3).Draw(t, "workers")), Router: drawRouter(t), CaptureRouting: true,
 		TimeLimitMS: rapid.SampledFrom([]float64{math.Inf(1), math.Inf(1), 12.5, 60, 200}).Draw(t, "limit")}
 }
 

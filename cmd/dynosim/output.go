@@ -21,6 +21,7 @@ type outputFlags struct {
 	dir, format, detail       string
 	hive, run, cache          string
 	overwrite, capture, quiet bool
+	captured                  []string
 }
 
 func (o *outputFlags) register(cmd *cobra.Command) {
@@ -29,6 +30,7 @@ func (o *outputFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&o.overwrite, "overwrite", false, "replace the files of an earlier run in the output directory")
 	flags.StringVar(&o.format, "format", "table", "standard output: table, or json for the summary in one line")
 	flags.BoolVar(&o.capture, "capture-per-request", false, "write requests.jsonl and fill per_request of prediction.json")
+	flags.StringSliceVar(&o.captured, "capture", nil, "details to record: routing=full keeps every target of every decision of the KV router with its costs")
 	flags.StringVar(&o.detail, "detail", "all", "optional tables to keep: all, none, or a list of "+strings.Join(pipeline.OptionalTables, ","))
 	flags.StringVar(&o.hive, "hive", "", "put the run into a collection: the directory is DIR/run=NAME, in place of --output-dir")
 	flags.StringVar(&o.run, "run-name", "", "name of the run in the collection of --hive (from the configuration)")
@@ -72,6 +74,11 @@ func (o *outputFlags) check(cmd *cobra.Command) error {
 	if o.dir == "" {
 		return usageError{fmt.Errorf("--output-dir is empty: name a directory")}
 	}
+	for _, detail := range o.captured {
+		if detail != captureRouting {
+			return usageError{fmt.Errorf("--capture %q: allowed is %s", detail, captureRouting)}
+		}
+	}
 	for _, name := range o.tables() {
 		if !slices.Contains(pipeline.OptionalTables, name) {
 			return usageError{fmt.Errorf("--detail %q: allowed are all, none, or a comma-separated list of %s", o.detail, strings.Join(pipeline.OptionalTables, ", "))}
@@ -79,6 +86,9 @@ func (o *outputFlags) check(cmd *cobra.Command) error {
 	}
 	return nil
 }
+
+// captureRouting is the value of --capture that records the candidates of decisions.
+const captureRouting = "routing=full"
 
 // tables is the value of --detail as a list.
 func (o *outputFlags) tables() []string {
@@ -93,6 +103,7 @@ func (o *outputFlags) tables() []string {
 
 // simulate runs the specification, on the lowered folder from unless that is empty, and prints the result.
 func (o *outputFlags) simulate(cmd *cobra.Command, spec *schemas.RunSpec, from string) error {
+	spec.CaptureRouting = slices.Contains(o.captured, captureRouting)
 	dir := o.dir
 	if o.hive != "" {
 		name := o.run

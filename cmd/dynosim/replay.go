@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,9 @@ func newReplay() *cobra.Command {
 			}
 			call, err := schemas.ParseCall(name, text)
 			if err != nil {
+				return err
+			}
+			if err := call.ReadPolicies(os.ReadFile); err != nil {
 				return err
 			}
 			spec, err := call.RunSpec()

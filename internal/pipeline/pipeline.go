@@ -212,6 +212,10 @@ func (r *runner) selected() []string {
 		records := t == &schemas.Admissions || t == &schemas.Routing
 		wanted := !slices.Contains(OptionalTables, t.Name) || slices.Contains(r.Optional, t.Name) || records && r.Spec.CapturePerRequest
 		switch {
+		case t == &schemas.Routing:
+			wanted = wanted || r.Spec.CaptureRouting
+		case t == &schemas.RoutingCandidates:
+			wanted = r.Spec.CaptureRouting
 		case t == &schemas.Lifecycle:
 			wanted = wanted || r.Spec.Scaling.Enabled
 		case slices.Contains(tickTables, t.Name):

@@ -75,8 +75,9 @@ func (r *Router) consider(x *request, overlaps []int32, joined uint64, nowNS int
 	return best
 }
 
-// choose returns the candidate that a decision takes: the cheapest, the first one of equals; or,
-// with a temperature, one drawn by cost (spec 06 section 5).
+// choose returns the candidate that a decision takes: the cheapest or, with a temperature, one
+// drawn by cost (spec 06 section 5). Of targets that cost exactly the same, nothing tells one
+// from the other: the first one stands for all of them.
 func (r *Router) choose() (chosen int) {
 	lo, hi := r.costs[0].Cost, r.costs[0].Cost
 	for i := range r.costs {
@@ -106,10 +107,16 @@ func (r *Router) choose() (chosen int) {
 	draw, running := r.random.Float64(), 0.0
 	for i := range r.costs {
 		if running += weight(r.costs[i].Cost/scale, lo, s) / sum; running >= draw {
-			return i
+			chosen = i
+			break
 		}
+		chosen = i
 	}
-	return len(r.costs) - 1
+	drawn := r.costs[chosen].Cost
+	for chosen = 0; r.costs[chosen].Cost != drawn; {
+		chosen++
+	}
+	return chosen
 }
 
 // weight is exp of the distance to the cheapest cost, scaled by s.
