@@ -1,5 +1,4 @@
--- Decisions of the KV router beside their alternatives (needs --capture routing=full): the chosen target, the cheapest other
--- one, what the choice cost more, and the cached blocks that it left on another target.
+-- Decisions of the KV router beside the best alternative: costs, and cached blocks left aside; needs --capture routing=full.
 SELECT
     node,
     routing_ordinal,
