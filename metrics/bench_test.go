@@ -35,13 +35,12 @@ func fakePasses(b *testing.B) []*schemas.PassBatch {
 func BenchmarkEncodePasses(b *testing.B) {
 	batches := fakePasses(b)
 	b.ReportAllocs()
-	mem := &pool{}
 	for b.Loop() {
 		dir, err := rundir.Create(b.TempDir(), rundir.Options{Overwrite: true})
 		if err != nil {
 			b.Fatal(err)
 		}
-		w, err := newTableWriter(dir, &schemas.Passes, mem)
+		w, err := newTableWriter(dir, &schemas.Passes)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -51,7 +50,6 @@ func BenchmarkEncodePasses(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		g.flush()
 		if err := w.finish(); err != nil {
 			b.Fatal(err)
 		}
@@ -71,13 +69,12 @@ func BenchmarkEncodeGaps(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
-	mem := &pool{}
 	for b.Loop() {
 		dir, err := rundir.Create(b.TempDir(), rundir.Options{Overwrite: true})
 		if err != nil {
 			b.Fatal(err)
 		}
-		w, err := newTableWriter(dir, &schemas.TokenGaps, mem)
+		w, err := newTableWriter(dir, &schemas.TokenGaps)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -87,7 +84,6 @@ func BenchmarkEncodeGaps(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		g.flush()
 		if err := w.finish(); err != nil {
 			b.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 // Package metrics turns the batches of a run into Parquet files, one a table, in the
-// run's directory. Encoding happens on one goroutine a run beside the simulation; the
-// simulation waits only when that goroutine is several batches behind, so memory stays
+// run's directory. Encoding happens beside the simulation: one goroutine takes its batches, and one a
+// table encodes full row groups. The simulation waits only when they are several batches behind, so memory stays
 // bounded. Files get their names together, when all are complete, in Close.
 package metrics
 
@@ -39,9 +39,6 @@ type Recorders struct {
 	source  sourceWriter
 	sink    schemas.Sink
 
-	// flush writes what the recorders still hold.
-	flush []func()
-
 	jobs chan func() error
 	done chan struct{}
 
@@ -55,7 +52,6 @@ type Recorders struct {
 // exists afterwards even without rows.
 func Open(dir *rundir.Dir, selected []string) (*Recorders, error) {
 	r := &Recorders{dir: dir, writers: map[string]*tableWriter{}, jobs: make(chan func() error, queuedBatches), done: make(chan struct{})}
-	mem := &pool{}
 	for _, name := range selected {
 		if !slices.ContainsFunc(schemas.AllTables, func(t *schemas.Table) bool { return t.Name == name }) {
 			return nil, fmt.Errorf("there is no table %q", name)
@@ -65,7 +61,7 @@ func Open(dir *rundir.Dir, selected []string) (*Recorders, error) {
 		if selected != nil && !slices.Contains(selected, t.Name) {
 			continue
 		}
-		w, err := newTableWriter(dir, t, mem)
+		w, err := newTableWriter(dir, t)
 		if err != nil {
 			r.abortFiles()
 			return nil, err
@@ -183,9 +179,6 @@ func (r *Recorders) Close() error {
 		r.abortFiles()
 		return r.err
 	}
-	for _, flush := range r.flush {
-		flush()
-	}
 	files := make([]*rundir.File, len(r.order))
 	for i, w := range r.order {
 		if err := w.finish(); err != nil {
@@ -202,7 +195,7 @@ func (r *Recorders) Close() error {
 		r.dir.AddTable(w.entry())
 	}
 	// Buffers and batches would otherwise live as long as r.
-	r.order, r.writers, r.flush, r.sink, r.source = nil, nil, nil, schemas.Sink{}, sourceWriter{}
+	r.order, r.writers, r.sink, r.source = nil, nil, schemas.Sink{}, sourceWriter{}
 	return nil
 }
 
@@ -229,7 +222,7 @@ func (r *Recorders) Abort() {
 
 func (r *Recorders) abortFiles() {
 	for _, w := range r.order {
-		w.out.Abort()
+		w.abort()
 	}
 }
 
@@ -260,7 +253,6 @@ func recorderFor[T any, P batch[T]](r *Recorders, l layout[T], fresh func(int) *
 	c := &recorder[T, P]{r: r, fresh: fresh, size: size}
 	rows := func(b *T) int { n, _ := size(b); return n }
 	c.groups = groups[T]{w: w, layout: l, rows: rows, release: c.release}
-	r.flush = append(r.flush, c.groups.flush)
 	return c
 }
 

@@ -161,7 +161,7 @@ type sourceWriter struct {
 	plays                      playWriter
 	next                       int64 // request_index of the next row
 	index                      []int64
-	count, position            []int32
+	count                      []int32
 }
 
 func (s *sourceWriter) write(b *schemas.RequestBatch) error {
@@ -235,19 +235,20 @@ func (s *sourceWriter) writeAuthoredCount(b *schemas.RequestBatch, lo, hi int) {
 // position in its list, and the value, which values writes.
 func (s *sourceWriter) writeLists(w *tableWriter, end []int, first int64, values func(lo, hi int)) error {
 	row, start := 0, 0
-	return w.write(end[len(end)-1], func(lo, hi int) {
-		s.index, s.position = s.index[:0], s.position[:0]
-		for i := lo; i < hi; i++ {
-			for i >= end[row] {
+	return w.write(end[len(end)-1], func(from, hi int) {
+		lo := from
+		owner, position := w.next(), w.next()
+		for lo < hi {
+			for lo >= end[row] {
 				start = end[row]
 				row++
 			}
-			s.index = append(s.index, first+int64(row))
-			s.position = append(s.position, int32(i-start))
+			n := min(hi, end[row]) - lo
+			owner.addRun(first+int64(row), n)
+			position.addCounter(lo-start, n)
+			lo += n
 		}
-		w.i64(s.index)
-		w.i32(s.position)
-		values(lo, hi)
+		values(from, hi)
 	})
 }
 

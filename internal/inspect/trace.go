@@ -90,49 +90,21 @@ func readTrace(ctx context.Context, paths []string, o Options) (t *Trace, err er
 	if err != nil {
 		return nil, err
 	}
+	reader = ingest.Ahead(reader)
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	s := &survey{trace: t, times: histogram{width: 1, counts: map[int64]tally{}}}
-	err = ahead(ctx, reader, func(b *schemas.RequestBatch) {
-		s.add(b)
+	for batch := new(schemas.RequestBatch); ; {
+		if err := errors.Join(ctx.Err(), reader.Next(batch)); errors.Is(err, io.EOF) {
+			s.finish(o.Slices)
+			return t, nil
+		} else if err != nil {
+			return nil, err
+		}
+		s.add(batch)
 		if o.Progress != nil {
 			o.Progress(reader.Progress())
 		}
-	})
-	if err != nil {
-		return nil, err
 	}
-	s.finish(o.Slices)
-	return t, nil
-}
-
-// ahead hands all batches of a reader to each, reading on another goroutine.
-func ahead(ctx context.Context, reader ingest.Reader, each func(*schemas.RequestBatch)) error {
-	const buffers = 3
-	free, full := make(chan *schemas.RequestBatch, buffers), make(chan *schemas.RequestBatch, buffers)
-	for range buffers {
-		free <- new(schemas.RequestBatch)
-	}
-	var failed error
-	go func() {
-		defer close(full)
-		for batch := range free {
-			if failed = ctx.Err(); failed == nil {
-				failed = reader.Next(batch)
-			}
-			if failed != nil {
-				return
-			}
-			full <- batch
-		}
-	}()
-	for batch := range full {
-		each(batch)
-		free <- batch
-	}
-	if errors.Is(failed, io.EOF) {
-		return nil
-	}
-	return failed
 }
 
 func (s *survey) add(b *schemas.RequestBatch) {

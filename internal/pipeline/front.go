@@ -72,6 +72,7 @@ func readSource(ctx context.Context, spec *schemas.RunSpec, in *inputs, joined b
 	if err != nil {
 		return nil, err
 	}
+	reader = ingest.Ahead(reader)
 	defer reader.Close()
 	settings := sourceSettings(spec)
 	stage := &rundir.IngestStage{Settings: settings}

@@ -41,7 +41,31 @@ func (osFS) Link(from, to string) error                 { return os.Link(from, t
 func (osFS) Remove(path string) error                   { return os.Remove(path) }
 
 func (osFS) Create(path string) (WriteFile, error) {
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	return &osFile{File: f}, nil
+}
+
+// osFile is a file whose pages go to the disk while more are written, so that Sync has
+// little left to wait for.
+type osFile struct {
+	*os.File
+	written, started int64
+}
+
+// startBytes is how much is started at a time.
+const startBytes = 4 << 20
+
+func (f *osFile) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	f.written += int64(n)
+	if f.written-f.started >= startBytes {
+		startWriting(f.File, f.started, f.written-f.started)
+		f.started = f.written
+	}
+	return n, err
 }
 
 func (osFS) SyncDir(path string) error {
