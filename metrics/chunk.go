@@ -55,6 +55,10 @@ func (e *encoder) encode(v *vector) *chunk {
 	compress := false
 	switch v.column.Type.ID() {
 	case arrow.STRING:
+		if len(v.codes) > 0 {
+			e.codes(v)
+			break
+		}
 		compress = true
 		e.strings(v)
 	case arrow.INT32, arrow.UINT32:
@@ -302,6 +306,24 @@ func (e *encoder) strings(v *vector) {
 	}
 	e.encoding, e.dictValues = rleDictionary, len(e.places)
 	h := newHybrid(e.data, len(e.places))
+	h.best(e.indexes)
+	e.data = h.dst
+}
+
+// codes writes strings that are given by number, with a dictionary of those that occur.
+func (e *encoder) codes(v *vector) {
+	var place [256]int // plus 1
+	e.indexes = e.indexes[:0]
+	for _, c := range v.codes {
+		if place[c] == 0 {
+			e.dictValues++
+			place[c] = e.dictValues
+			e.dict = appendString(e.dict, []byte(v.names[c]))
+		}
+		e.indexes = append(e.indexes, uint64(place[c]-1))
+	}
+	e.encoding = rleDictionary
+	h := newHybrid(e.data, e.dictValues)
 	h.best(e.indexes)
 	e.data = h.dst
 }

@@ -1,6 +1,10 @@
 package metrics
 
-import "github.com/dynosim/dynosim/schemas"
+import (
+	"unsafe"
+
+	"github.com/dynosim/dynosim/schemas"
+)
 
 // column writes rows lo up to hi of a batch to the column that is open in w.
 type column[T any] func(w *tableWriter, b *T, lo, hi int)
@@ -38,7 +42,7 @@ func f64Null[T any](get func(*T) []float64) column[T] {
 func code[T any, C ~uint8](get func(*T) []C, names []string) column[T] {
 	return func(w *tableWriter, b *T, lo, hi int) {
 		v := get(b)[lo:hi]
-		w.str(len(v), false, func(i int) (string, bool) { return names[v[i]], true })
+		w.codes(unsafe.Slice((*uint8)(unsafe.SliceData(v)), len(v)), names)
 	}
 }
 

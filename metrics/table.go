@@ -213,3 +213,6 @@ func (w *tableWriter) str(n int, nullable bool, at func(i int) (string, bool)) {
 	}
 	v.addStrings(n, at)
 }
+
+// codes writes strings by their place in names, which must be the same for all rows of the column.
+func (w *tableWriter) codes(v []uint8, names []string) { w.next().addCodes(v, names) }

@@ -20,6 +20,9 @@ type vector struct {
 	// spells are lengths of stretches of rows with and without a value, in turn, those with a value
 	// first. It is empty for a column that is not nullable.
 	spells []int
+	// codes are strings by their place in names, for a column that is given this way.
+	codes []uint8
+	names []string
 	// runs and counters say the values in short form; then the slices above are empty.
 	runs     []run
 	counters []counter
@@ -37,7 +40,7 @@ type counter struct{ from, rows int }
 func (v *vector) reset() {
 	v.rows = 0
 	v.i32, v.i64, v.f64, v.text, v.ends = v.i32[:0], v.i64[:0], v.f64[:0], v.text[:0], v.ends[:0]
-	v.spells, v.runs, v.counters = v.spells[:0], v.runs[:0], v.counters[:0]
+	v.spells, v.runs, v.counters, v.codes = v.spells[:0], v.runs[:0], v.counters[:0], v.codes[:0]
 }
 
 // note adds rows that have a value, or have none.
@@ -122,6 +125,11 @@ func (v *vector) addStrings(n int, at func(i int) (string, bool)) {
 			v.ends = append(v.ends, len(v.text))
 		}
 	}
+}
+
+func (v *vector) addCodes(src []uint8, names []string) {
+	v.note(true, len(src))
+	v.codes, v.names = append(v.codes, src...), names
 }
 
 // addRun adds a value in several rows, to a column that gets all its values this way.
