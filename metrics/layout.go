@@ -42,7 +42,7 @@ func f64Null[T any](get func(*T) []float64) column[T] {
 func code[T any, C ~uint8](get func(*T) []C, names []string) column[T] {
 	return func(w *tableWriter, b *T, lo, hi int) {
 		v := get(b)[lo:hi]
-		w.codes(unsafe.Slice((*uint8)(unsafe.SliceData(v)), len(v)), names)
+		w.codes(unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(v))), len(v)), names)
 	}
 }
 
