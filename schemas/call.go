@@ -232,8 +232,8 @@ func (s *ScalingTick) fields() *strict.Object {
 	return &strict.Object{
 		Doc: "The wanted number of workers.",
 		Fields: []*strict.Field{
-			strict.OptionalInt("target_prefill", &s.TargetPrefill, "Prefill workers.").Min(0).Limit(maxCount),
-			strict.OptionalInt("target_decode", &s.TargetDecode, "Decode workers, or aggregated ones.").Min(0).Limit(maxCount),
+			strict.OptionalInt("target_prefill", &s.TargetPrefill, "Prefill workers.").Min(0).Limit(maxWorkers),
+			strict.OptionalInt("target_decode", &s.TargetDecode, "Decode workers, or aggregated ones.").Min(0).Limit(maxWorkers),
 			strict.OptionalFloat("next_tick_ms", &s.NextTickMS, "Time of the next tick, ms; null: there is none. Left out: every_ms later.").NullAs(func() { never := math.Inf(1); s.NextTickMS = &never }),
 		},
 	}

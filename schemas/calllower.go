@@ -155,9 +155,7 @@ func (c *Call) missing(launch *EngineArgs) features {
 		launch.missing(&f, "args.extra_engine_args")
 	}
 	f.need(a.RouterMode == PolicyKVRouter && c.Router != nil && c.Router.PrefillLoadModel != loadModelNone, "router_config.router_prefill_load_model: aic")
-	f.need(c.ScalingPlan != nil, "scaling_plan")
 	f.need(c.PlannerConfig != nil, "planner_config")
-	f.need(a.CaptureTelemetry, "args.capture_telemetry: true")
 	f.need(c.Kind == CallTrace && agenticFormat(a.TraceFormat), fmt.Sprintf("args.trace_format: %s", a.TraceFormat))
 	f.need(a.AgenticLanes != nil, "args.agentic_lanes")
 	return f

@@ -17,6 +17,7 @@ import (
 //	predict [stack=x]  reads the document
 //	set [stack=x]      reads the kept document with one override a line
 //	call [name=x]      reads a call
+//	scaling [pools=2]  reads a scaling script for a deployment of so many pools
 func TestData(t *testing.T) {
 	datadriven.Walk(t, "testdata/data", func(t *testing.T, path string) {
 		base := ""
@@ -39,6 +40,14 @@ func TestData(t *testing.T) {
 					return refused(err)
 				}
 				return lowered(c.RunSpec())
+			case "scaling":
+				pools := 1
+				d.MaybeScanArgs(t, "pools", &pools)
+				s, err := ParseScalingScript("script.yaml", []byte(input), pools == 2)
+				if err != nil {
+					return refused(err)
+				}
+				return scripted(s)
 			default:
 				t.Fatalf("unknown command %s", d.Cmd)
 				return ""
@@ -77,6 +86,15 @@ func refused(err error) string {
 	return err.Error()
 }
 
+// scripted prints scripted scaling, a line a decision.
+func scripted(s ScalingSpec) string {
+	out := fmt.Sprintf("scaling from %g ms, every %g ms", s.FirstMS, s.EveryMS)
+	for _, d := range s.Decisions {
+		out += fmt.Sprintf("\n  tick %d, at %g ms: prefill %d, decode %d, next at %g ms", d.Tick, d.AtMS, d.Prefill, d.Decode, d.NextTickMS)
+	}
+	return out
+}
+
 // lowered prints a run specification in a form that a person can compare.
 func lowered(s *RunSpec, err error) string {
 	if err != nil {
@@ -103,6 +121,12 @@ func lowered(s *RunSpec, err error) string {
 		s.Source, s.Load, pools.String(), s.TimeLimitMS, s.SLA, s.CapturePerRequest, s.Stack)
 	if s.Router.Policy == PolicyKVRouter {
 		out += fmt.Sprintf("\nrouter %+v", s.Router)
+	}
+	if s.TelemetryIntervalMS > 0 {
+		out += fmt.Sprintf(", telemetry every %g ms", s.TelemetryIntervalMS)
+	}
+	if s.Scaling.Enabled {
+		out += "\n" + scripted(s.Scaling)
 	}
 	return strings.ReplaceAll(out, strconv.FormatInt(Unlimited, 10), "unlimited")
 }

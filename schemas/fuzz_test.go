@@ -26,6 +26,29 @@ func seeds(f *testing.F, command string, add func(string)) {
 	}
 }
 
+// FuzzScalingScript reads scripts for one pool and for two.
+func FuzzScalingScript(f *testing.F) {
+	seeds(f, "scaling", func(text string) { f.Add(text, false) })
+	seeds(f, "scaling pools=2", func(text string) { f.Add(text, true) })
+	f.Fuzz(func(t *testing.T, text string, disaggregated bool) {
+		s, err := ParseScalingScript("script", []byte(text), disaggregated)
+		if err != nil {
+			checkRefusal(t, err)
+			return
+		}
+		at := -1.0
+		for _, d := range s.Decisions {
+			if !(d.AtMS > at) || d.Prefill < -1 || d.Decode < -1 || d.Prefill < 0 && d.Decode < 0 || d.Prefill >= 0 && !disaggregated {
+				t.Fatalf("not in order, or out of bounds: %+v", s)
+			}
+			at = d.AtMS
+		}
+		if !s.Enabled || len(s.Decisions) == 0 || !(s.FirstMS >= 0) || !(s.EveryMS >= 0) {
+			t.Fatalf("out of bounds: %+v", s)
+		}
+	})
+}
+
 // checkRefusal wants problems of one line each, with a message.
 func checkRefusal(t *testing.T, err error) {
 	t.Helper()

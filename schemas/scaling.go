@@ -57,6 +57,10 @@ func workersOrNone(n *int64) int32 {
 	return int32(*n)
 }
 
+// maxWorkers bounds what a script may ask for: more workers than any deployment has are a mistake, and
+// each takes memory.
+const maxWorkers = 1 << 20
+
 // scalingScript is the document of --scaling-script.
 type scalingScript struct {
 	IntervalMS *float64
@@ -83,9 +87,9 @@ func (s *scalingStep) fields() *strict.Object {
 		Doc: "The wanted number of workers from a time on.",
 		Fields: []*strict.Field{
 			strict.Float("at_ms", &s.AtMS, "Virtual time, ms.").Min(0).Required(),
-			strict.OptionalInt("workers", &s.Workers, "Aggregated workers.").Min(0).Limit(maxCount),
-			strict.OptionalInt("prefill", &s.Prefill, "Prefill workers.").Min(0).Limit(maxCount),
-			strict.OptionalInt("decode", &s.Decode, "Decode workers.").Min(0).Limit(maxCount),
+			strict.OptionalInt("workers", &s.Workers, "Aggregated workers.").Min(0).Limit(maxWorkers),
+			strict.OptionalInt("prefill", &s.Prefill, "Prefill workers.").Min(0).Limit(maxWorkers),
+			strict.OptionalInt("decode", &s.Decode, "Decode workers.").Min(0).Limit(maxWorkers),
 		},
 	}
 }

@@ -81,9 +81,12 @@ type cluster struct {
 	router *routing
 
 	now, limit float64
-	// tickMS is the next instant at which something looks at all workers, +Inf for never:
-	// no worker runs ahead of it.
-	tickMS float64
+	// watch looks at the cluster, nil when nothing does. scalingMS is the next scaling tick, readyMS has
+	// the times at which workers become ready, passive counts the events of both sorts.
+	watch     *watch
+	scalingMS float64
+	readyMS   []float64
+	passive   int
 	// inSystem counts the requests that concurrency load compares with its limit.
 	inSystem int64
 	// visited is the latest end of a pass that ran ahead of the clock.
@@ -102,7 +105,8 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 	}
 	c := &cluster{
 		source: newSource(w), record: newRecorder(sink), content: engine.NewContent(w, spec.BlockTokens()),
-		limit: spec.TimeLimitMS, tickMS: math.Inf(1), progress: progress,
+		limit: spec.TimeLimitMS, scalingMS: math.Inf(1), progress: progress,
+		watch: newWatch(spec),
 	}
 	for i := range spec.Pools {
 		c.pools = append(c.pools, c.newPool(&spec.Pools[i], exact, spec.Router.Policy == schemas.PolicyKVRouter))
@@ -110,6 +114,7 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 	if spec.Router.Policy == schemas.PolicyKVRouter {
 		c.router = c.newRouting(spec)
 	}
+	c.watchStart()
 	return c
 }
 
@@ -118,6 +123,16 @@ func (c *cluster) run(ctx context.Context) error {
 	for n := uint(0); ; n++ {
 		if err := c.instant(); err != nil {
 			return err
+		}
+		if c.watch != nil {
+			if n == 0 {
+				if err := c.startWatch(); err != nil {
+					return err
+				}
+			}
+			if c.done() {
+				return nil
+			}
 		}
 		if n%1024 == 0 {
 			if err := ctx.Err(); err != nil {
@@ -133,11 +148,15 @@ func (c *cluster) run(ctx context.Context) error {
 		if len(c.events) > 0 {
 			next = min(next, c.events[0].at)
 		}
-		if math.IsInf(next, 1) {
+		if math.IsInf(next, 1) || c.watch != nil && c.ticksOnly() {
 			return c.stuck()
 		}
 		if next > c.limit {
 			return nil
+		}
+		for c.watch != nil && c.watch.samples.nextMS < next {
+			c.advance(c.watch.samples.nextMS)
+			c.telemetryTick()
 		}
 		c.advance(next)
 	}
@@ -168,6 +187,9 @@ func (c *cluster) stuck() error {
 func (c *cluster) instant() error {
 	for {
 		changed := c.endPasses()
+		if c.watch != nil {
+			changed = c.readyWorkers() || changed
+		}
 		arrived, err := c.arrivals()
 		if err != nil {
 			return err
@@ -176,6 +198,13 @@ func (c *cluster) instant() error {
 		started, err := c.startPasses(&c.pools[0])
 		if err != nil {
 			return err
+		}
+		if c.watch != nil {
+			looked, err := c.looks()
+			if err != nil {
+				return err
+			}
+			changed = changed || looked
 		}
 		if !changed && !started {
 			return c.launch()
@@ -187,6 +216,9 @@ func (c *cluster) instant() error {
 func (c *cluster) end(slot int32) {
 	r := &c.requests.Slots[slot]
 	c.record.result(r, c.now)
+	if c.watch != nil {
+		c.watch.ended(r)
+	}
 	for _, gap := range r.Gaps {
 		c.record.gap(gap, 1)
 	}
@@ -232,6 +264,9 @@ func (c *cluster) arrive(node, session int32) error {
 	r := &c.requests.Slots[slot]
 	c.content.Dispatch(r, session)
 	c.inSystem++
+	if c.watch != nil {
+		c.watch.arrived()
+	}
 	p := &c.pools[0]
 	if c.router != nil {
 		c.router.arrived(slot)
@@ -278,6 +313,7 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 		}
 		k.Emit(end)
 		pass := k.Pass()
+		w.decided(rank, pass)
 		effect = effect || pass.Effect()
 		repeat = max(repeat, pass.Repeat)
 		for _, a := range pass.Admitted {
@@ -303,6 +339,9 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 func (c *cluster) finish() error {
 	if c.visited > c.now {
 		c.advance(c.visited)
+	}
+	if c.watch != nil {
+		c.finishTelemetry()
 	}
 	for slot := range c.requests.Slots {
 		if r := &c.requests.Slots[slot]; r.Node >= 0 {

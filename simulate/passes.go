@@ -17,7 +17,7 @@ type launched struct {
 
 // endPasses delivers the passes that end now.
 func (c *cluster) endPasses() (changed bool) {
-	for len(c.events) > 0 && c.events[0].at == c.now {
+	for len(c.events) > 0 && c.events[0].at == c.now && c.events[0].class == passEnd {
 		e := c.events.Pop()
 		c.endPass(&c.pools[e.pool], e.worker)
 		changed = true
@@ -31,6 +31,7 @@ func (c *cluster) endPass(p *pool, id int32) {
 	w.busy = false
 	for rank, k := range w.ranks {
 		if !w.took[rank] {
+			c.sawIdle(w, rank)
 			continue
 		}
 		c.recordPass(p, id, rank)
@@ -66,6 +67,7 @@ func (c *cluster) recordPass(p *pool, id int32, rank int) {
 	c.record.pass(p.role, id, int32(rank), w.pass, pass, active, idle)
 	c.record.gap(pass.GapMS, pass.GapCount)
 	c.passes++
+	c.sawPass(p, w, rank, pass)
 }
 
 // startPasses starts passes, smallest worker first, until no worker of the pool can (spec 05
@@ -122,7 +124,10 @@ func (c *cluster) startPass(p *pool, id int32) (effect bool, err error) {
 // launch queues the ends of the passes that started at this instant, once it has settled.
 // Before that, it lets each worker run ahead while nothing could reach it.
 func (c *cluster) launch() error {
-	horizon := min(c.source.nextReady(), c.limit, c.tickMS)
+	horizon := min(c.source.nextReady(), c.limit)
+	if c.watch != nil {
+		horizon = min(horizon, c.lookMS())
+	}
 	// Requests that end on one worker release others in a closed loop or a session.
 	coupled := c.source.sessions != nil || c.source.limit > 0
 	// So do first tokens and ends while requests wait in a router.
@@ -176,6 +181,7 @@ func (c *cluster) coast(p *pool, id int32, end, horizon float64, waiting bool) (
 		if end = rank.Coast(); !(end-start < maxPassMS) {
 			return end, c.tooLong(p, id, start, end)
 		}
+		w.decided(0, pass)
 	}
 	return end, nil
 }

@@ -109,6 +109,9 @@ func (t *routing) decided(p *pool, slot int32, d router.Decision) {
 		t.entered[p.index()][slot] = math.NaN()
 	}
 	t.c.record.routed(&row)
+	if p.role != schemas.PoolDecode && t.c.watch != nil {
+		t.c.watch.routed(int64(d.Selected), (r.Prompt+p.spec.Engine.BlockTokens-1)/p.spec.Engine.BlockTokens)
+	}
 	if t.full {
 		t.c.record.candidates(&row, t.c.now, p.ranks, t.routers[p.index()].Candidates())
 	}
@@ -154,12 +157,12 @@ func (t *routing) abandoned(slot int32) (waited bool) {
 	return waited
 }
 
-// releases hands over the requests that a pool's router lets go on now.
-func (c *cluster) releases(p *pool) {
-	for {
+// releases hands over the requests that a pool's router lets go on now, and returns their number.
+func (c *cluster) releases(p *pool) (n int32) {
+	for ; ; n++ {
 		slot, worker, rank, ok := c.router.release(p)
 		if !ok {
-			return
+			return n
 		}
 		c.requests.Slots[slot].Worker = worker*int32(p.ranks) + rank
 		p.submit(slot, worker, rank)

@@ -39,6 +39,10 @@ type worker struct {
 	nextRank int
 	// owned counts the requests that the ranks have in any form.
 	owned int32
+	// sight is what telemetry and a scaling policy see of the worker, nil without them. startedBy and
+	// drainedBy are the lifecycle operations that did so.
+	sight                *sight
+	startedBy, drainedBy int32
 }
 
 // idle reports whether no rank has runnable work.
@@ -63,8 +67,9 @@ type pool struct {
 	ranks int
 
 	workers []*worker
-	// active lists the workers that get requests, ascending.
-	active []int32
+	// active lists the workers that get requests, starting and draining those of these states, and
+	// live all three, each ascending.
+	active, starting, draining, live []int32
 	// existing counts active, starting and draining workers; seconds is their integral over
 	// time (spec 05 section 9.5).
 	existing int
@@ -75,13 +80,15 @@ type pool struct {
 	// that had one without effect at this sweep.
 	ready []uint64
 	aside []int32
+	// watch is the cluster's.
+	watch *watch
 }
 
 // newPool makes a pool with its initial workers, all of them active.
 // With events its ranks log KV events, unless nobody looks at those of the pool.
 func (c *cluster) newPool(spec *schemas.PoolSpec, exact, events bool) pool {
 	events = events && spec.Pool != schemas.PoolDecode && spec.Engine.PrefixCaching
-	p := pool{role: spec.Pool, spec: spec, ranks: int(spec.Engine.DataParallelRanks), build: c.rankBuilder(&spec.Engine, exact, events)}
+	p := pool{role: spec.Pool, watch: c.watch, spec: spec, ranks: int(spec.Engine.DataParallelRanks), build: c.rankBuilder(&spec.Engine, exact, events)}
 	for range spec.Workers {
 		p.add(active)
 	}
@@ -93,7 +100,7 @@ func (c *cluster) newPool(spec *schemas.PoolSpec, exact, events bool) pool {
 func (c *cluster) rankBuilder(e *schemas.EngineSpec, exact, events bool) func(scheduler int) engine.Rank {
 	if e.Backend == schemas.BackendSGLang {
 		cfg := sglang.NewConfig(e, c.content.PathTokens(), !math.IsInf(c.limit, 1))
-		cfg.Exact, cfg.Events = cfg.Exact || exact, events
+		cfg.Exact, cfg.Events, cfg.Metrics = cfg.Exact || exact, events, c.watch.measures()
 		var group *sglang.Group
 		return func(scheduler int) engine.Rank {
 			if scheduler%int(e.DataParallelRanks) == 0 {
@@ -103,7 +110,7 @@ func (c *cluster) rankBuilder(e *schemas.EngineSpec, exact, events bool) func(sc
 		}
 	}
 	cfg := vllm.NewConfig(e, c.content.PathTokens(), !math.IsInf(c.limit, 1))
-	cfg.Exact, cfg.Events = cfg.Exact || exact, events
+	cfg.Exact, cfg.Events, cfg.Metrics = cfg.Exact || exact, events, c.watch.measures()
 	return func(scheduler int) engine.Rank {
 		return vllm.NewRank(cfg, e, scheduler, &c.requests, c.content, c.record.gap)
 	}
@@ -117,12 +124,15 @@ func (p *pool) add(state workerState) int32 {
 		w.ranks[rank] = p.build(int(id)*p.ranks + rank)
 	}
 	p.workers = append(p.workers, w)
+	p.live = append(p.live, id)
 	for len(p.ready)*64 < len(p.workers) {
 		p.ready = append(p.ready, 0)
 	}
 	p.existing++
 	if state == active {
 		p.active = append(p.active, id)
+	} else {
+		p.starting = append(p.starting, id)
 	}
 	return id
 }
@@ -130,15 +140,26 @@ func (p *pool) add(state workerState) int32 {
 // activate makes a starting worker active.
 func (p *pool) activate(id int32) {
 	p.workers[id].state = active
-	i, _ := slices.BinarySearch(p.active, id)
-	p.active = slices.Insert(p.active, i, id)
+	p.starting = without(p.starting, id)
+	p.active = with(p.active, id)
 }
 
 // drain lets an active worker only finish what it has.
 func (p *pool) drain(id int32) {
 	p.workers[id].state = draining
-	i, _ := slices.BinarySearch(p.active, id)
-	p.active = slices.Delete(p.active, i, i+1)
+	p.active = without(p.active, id)
+	p.draining = with(p.draining, id)
+}
+
+// with and without add an id to an ascending list, and take one out that is in it.
+func with(ids []int32, id int32) []int32 {
+	i, _ := slices.BinarySearch(ids, id)
+	return slices.Insert(ids, i, id)
+}
+
+func without(ids []int32, id int32) []int32 {
+	i, _ := slices.BinarySearch(ids, id)
+	return slices.Delete(ids, i, i+1)
 }
 
 // remove takes away a starting worker, or a draining one that is empty. Its memory goes,
@@ -148,7 +169,13 @@ func (p *pool) remove(id int32) {
 	for _, k := range w.ranks {
 		k.Close()
 	}
-	w.state, w.ranks, w.took = removed, nil, nil
+	if w.state == starting {
+		p.starting = without(p.starting, id)
+	} else {
+		p.draining = without(p.draining, id)
+	}
+	p.live = without(p.live, id)
+	w.state, w.ranks, w.took, w.sight = removed, nil, nil, nil
 	p.existing--
 	p.ready[id>>6] &^= 1 << (id & 63)
 }
@@ -158,6 +185,7 @@ func (p *pool) submit(slot, id, rank int32) {
 	w := p.workers[id]
 	w.owned++
 	w.ranks[rank].Submit(slot)
+	p.refresh(w, int(rank))
 	if !w.busy {
 		p.wake(id)
 	}

@@ -12,6 +12,7 @@ import (
 const (
 	passRows    = 8192
 	requestRows = 2048
+	tickRows    = 256
 	gapSlots    = 1 << 12
 )
 
@@ -26,6 +27,11 @@ type recorder struct {
 	chosenFrom *schemas.CandidateBatch
 	transfers  *schemas.TransferBatch
 	err        error
+
+	lifecycle   *schemas.LifecycleBatch
+	ticks       *schemas.TickBatch
+	tickWorkers *schemas.TickWorkerBatch
+	tickPasses  *schemas.TickPassBatch
 
 	// slots gathers equal gaps before they become rows: a gap replaces another one that
 	// falls on the same slot. That bounds the memory and needs no second pass.
@@ -45,6 +51,11 @@ func newRecorder(sink schemas.Sink) *recorder {
 		routing:    schemas.NewRoutingBatch(requestRows),
 		chosenFrom: schemas.NewCandidateBatch(requestRows),
 		transfers:  schemas.NewTransferBatch(requestRows),
+
+		lifecycle:   schemas.NewLifecycleBatch(tickRows),
+		ticks:       schemas.NewTickBatch(tickRows),
+		tickWorkers: schemas.NewTickWorkerBatch(tickRows),
+		tickPasses:  schemas.NewTickPassBatch(tickRows),
 	}
 }
 
@@ -206,5 +217,9 @@ func (r *recorder) close() error {
 	take(r, r.sink.Routing, &r.routing)
 	take(r, r.sink.Candidates, &r.chosenFrom)
 	take(r, r.sink.Transfers, &r.transfers)
+	take(r, r.sink.Lifecycle, &r.lifecycle)
+	take(r, r.sink.Ticks, &r.ticks)
+	take(r, r.sink.TickWorkers, &r.tickWorkers)
+	take(r, r.sink.TickPasses, &r.tickPasses)
 	return r.err
 }

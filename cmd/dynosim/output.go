@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,6 +21,8 @@ import (
 type outputFlags struct {
 	dir, format, detail       string
 	hive, run, cache          string
+	scaling                   string
+	telemetryMS               float64
 	overwrite, capture, quiet bool
 	captured                  []string
 }
@@ -35,6 +38,39 @@ func (o *outputFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&o.hive, "hive", "", "put the run into a collection: the directory is DIR/run=NAME, in place of --output-dir")
 	flags.StringVar(&o.run, "run-name", "", "name of the run in the collection of --hive (from the configuration)")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
+	o.registerWatch(cmd)
+}
+
+// registerWatch adds the options of what changes and watches the pools during a run.
+func (o *outputFlags) registerWatch(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.scaling, "scaling-script", "", "YAML or JSON file that changes the number of workers during the run")
+	flags.Float64Var(&o.telemetryMS, "telemetry-interval", 0, "sample all workers every so many ms of virtual time")
+}
+
+// watch adds what these options ask for to the specification.
+func (o *outputFlags) watch(cmd *cobra.Command, spec *schemas.RunSpec) error {
+	if cmd.Flags().Changed("telemetry-interval") {
+		if !(o.telemetryMS > 0) || math.IsInf(o.telemetryMS, 0) {
+			return usageError{fmt.Errorf("--telemetry-interval %g: must be a finite number above 0", o.telemetryMS)}
+		}
+		spec.TelemetryIntervalMS = o.telemetryMS
+	}
+	if !cmd.Flags().Changed("scaling-script") {
+		return nil
+	}
+	if spec.Scaling.Enabled {
+		return usageError{errors.New("--scaling-script: the call has a scaling_plan already")}
+	}
+	if o.scaling == "" {
+		return usageError{errors.New("--scaling-script is empty: name a file")}
+	}
+	name, text, err := readDocument(o.scaling, cmd.InOrStdin())
+	if err != nil {
+		return usageError{fmt.Errorf("--scaling-script: %w", err)}
+	}
+	spec.Scaling, err = schemas.ParseScalingScript(name, text, spec.Disaggregated())
+	return err
 }
 
 // registerCache adds the option of the commands that read sources.
@@ -104,6 +140,9 @@ func (o *outputFlags) tables() []string {
 // simulate runs the specification, on the lowered folder from unless that is empty, and prints the result.
 func (o *outputFlags) simulate(cmd *cobra.Command, spec *schemas.RunSpec, from string) error {
 	spec.CaptureRouting = slices.Contains(o.captured, captureRouting)
+	if err := o.watch(cmd, spec); err != nil {
+		return err
+	}
 	dir := o.dir
 	if o.hive != "" {
 		name := o.run

@@ -2,6 +2,7 @@ package strict
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -86,11 +87,16 @@ func within(path, outer string) bool {
 func (r *Report) Fail(path, format string, args ...any) {
 	n, line, column := r.root, r.root.Line, r.root.Column
 	for key := range strings.SplitSeq(path, ".") {
+		key, index, listed := strings.Cut(key, "[")
 		m := n.get(key)
 		if m == nil {
 			break
 		}
 		n, line, column = m.Value, m.Line, m.Column
+		if i, err := strconv.Atoi(strings.TrimSuffix(index, "]")); listed && err == nil && i < len(n.Items) {
+			n = n.Items[i]
+			line, column = n.Line, n.Column
+		}
 	}
 	r.add(Problem{File: n.file, Line: line, Column: column, Path: path, Message: fmt.Sprintf(format, args...), order: n.order})
 }
