@@ -52,6 +52,7 @@ var rooms = []room{
 	{"internal/differential", []string{"internal/parity"}},
 	{"internal/fakerun", []string{"schemas", "metrics", "internal/rundir"}},
 	{"internal/tabledoc", []string{"schemas"}},
+	{"internal/perfdata", []string{"simulate/timing/operators", helpers}},
 	{"internal", []string{helpers}},
 	{"schemas", nil},
 	{"ingest", []string{"schemas", helpers}},
