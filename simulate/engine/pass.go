@@ -105,6 +105,20 @@ func (p *Pass) Reset(startMS float64) {
 type Rank interface {
 	// Submit adds a request to the back of the waiting queue.
 	Submit(slot int32)
+	// ReleaseSource gives up what the rank, of a prefill pool, holds of a request whose
+	// prefill is complete.
+	ReleaseSource(slot int32)
+	// Accept takes a request whose prompt is computed elsewhere as a pending destination; it
+	// reports false when the request can never run here. Reserve tries to give the first
+	// pending one its blocks and returns it with the tokens to move, or -1. Activate lets a
+	// reserved one run, CancelDestination forgets one that does not run yet. All of these are
+	// called between passes, Accept at any time (spec 05 section 7).
+	Accept(slot int32) bool
+	Reserve() (slot int32, missingTokens int64)
+	Activate(slot int32)
+	CancelDestination(slot int32)
+	// Pending is the number of pending destinations.
+	Pending() int
 	// Idle reports whether the rank has neither running nor waiting requests.
 	Idle() bool
 	// Decide schedules a pass at startMS and returns when the rank alone would be done.

@@ -55,5 +55,24 @@ func (q *Queue) RemoveAt(i int) {
 	q.PopFront()
 }
 
+// Insert puts an entry in front of entry i.
+func (q *Queue) Insert(i int, slot int32) {
+	q.PushBack(slot)
+	for j := q.n - 1; j > i; j-- {
+		q.Set(j, q.At(j-1))
+	}
+	q.Set(i, slot)
+}
+
+// Remove takes out the entry slot, which must be there once.
+func (q *Queue) Remove(slot int32) {
+	for i := range q.n {
+		if q.At(i) == slot {
+			q.RemoveAt(i)
+			return
+		}
+	}
+}
+
 // Set replaces entry i.
 func (q *Queue) Set(i int, slot int32) { q.ring[(q.head+i)&(len(q.ring)-1)] = slot }

@@ -55,6 +55,14 @@ type Request struct {
 	OwnPages  []int32
 	OwnBlocks int64
 
+	// Stage is where a request stands that another rank computed the prompt of, Accepted its
+	// number in order of acceptance by the rank, Fresh the blocks reserved for it that hold
+	// nothing yet.
+	Stage           Stage
+	Accepted, Fresh int64
+	// Twin is the slot of the same request on the other side of its hand-off, -1 for none.
+	Twin int32
+
 	// Pass is the pass that scheduled the request last, with the tokens computed in it, the
 	// prompt tokens among them, and where in the prompt it began.
 	Pass                                    int64
@@ -68,6 +76,21 @@ type Request struct {
 	GapFrom, GapTo int64
 	Gaps           []float64
 }
+
+// Stage is how far the hand-off of a request to a decode rank is (spec 05 section 7).
+type Stage uint8
+
+// Stages of a destination.
+const (
+	// Plain requests wait, run or have ended like any other.
+	Plain Stage = iota
+	// Pending destinations are accepted and have no blocks.
+	Pending
+	// Reserved destinations have the blocks of their prompts, which hold nothing yet.
+	Reserved
+	// Activated destinations have their prompts computed and wait for a running slot.
+	Activated
+)
 
 // Length is L: prompt and produced tokens.
 func (r *Request) Length() int64 { return r.Prompt + r.Output }
@@ -116,13 +139,36 @@ func (t *Table) New(node int32, prompt, output int64, arrivalMS float64) int32 {
 	r := &t.Slots[slot]
 	nan := math.NaN()
 	*r = Request{
-		Node: node, Creation: t.next, Worker: -1, Prompt: prompt, Requested: output, MaxOutput: output, Pass: -1,
+		Node: node, Creation: t.next, Worker: -1, Twin: -1, Prompt: prompt, Requested: output, MaxOutput: output, Pass: -1,
 		Path: r.Path[:0], Blocks: r.Blocks[:0], OwnPages: r.OwnPages[:0], Gaps: r.Gaps[:0],
 		ArrivalMS: arrivalMS, AdmitMS: nan, FirstTokenMS: nan, SecondTokenMS: nan, LastTokenMS: nan,
 	}
 	t.next++
 	t.live++
 	return slot
+}
+
+// NewTwin returns the slot of a copy of a request for its prefill elsewhere, with output
+// tokens to produce there. It does not count as a request. Pointers into Slots are invalid
+// afterwards.
+func (t *Table) NewTwin(slot int32, output int64) int32 {
+	live, next := t.live, t.next
+	q := t.Slots[slot]
+	twin := t.New(q.Node, q.Prompt, output, q.ArrivalMS)
+	t.live, t.next = live, next
+	r := &t.Slots[twin]
+	r.Creation, r.Requested, r.Twin = q.Creation, q.Requested, slot
+	r.Identified, r.PathKnown, r.Authored = q.Identified, q.PathKnown, q.Authored
+	r.Path = append(r.Path, q.Path...)
+	t.Slots[slot].Twin = twin
+	return twin
+}
+
+// DropTwin frees the slot of a copy.
+func (t *Table) DropTwin(twin int32) {
+	t.Slots[t.Slots[twin].Twin].Twin = -1
+	t.live++
+	t.Drop(twin)
 }
 
 // Drop frees a slot.

@@ -24,7 +24,7 @@ func newBatch(n int, page int64, blocked bool) (*Rank, float64) {
 		SGLang: schemas.SGLangSpec{MaxPrefillTokens: 1 << 40, ChunkTokens: 1 << 40, ClipNewTokens: 4096, Conservativeness: 1},
 	}
 	content := engine.NewContent(w, e.BlockTokens)
-	k := NewRank(NewConfig(e, content.PathTokens(), false), e, 0, NewGroup(1), table, content, func(float64, int64) {})
+	k := NewRank(NewConfig(e, schemas.PoolAggregated, content.PathTokens(), false), e, 0, NewGroup(1), table, content, func(float64, int64) {})
 	for i := range n {
 		k.Submit(table.New(int32(i), int64(100+i), 1<<40, 0))
 	}

@@ -9,18 +9,25 @@ import (
 // decideDecode finds the pages for the next tokens of all running requests, retracts some
 // when there are too few, and computes the duration (spec 04 section 8, steps 1 to 5).
 func (k *Rank) decideDecode() {
+	if len(k.promoted) > 0 {
+		k.completePromoted()
+	}
 	n := int64(len(k.running))
 	if n == 0 {
 		return
 	}
 	p := &k.pass
-	if k.steady == n && !k.cfg.Exact && k.takeTogether() {
+	if k.steady+k.newcomers() == n && !k.cfg.Exact && k.takeTogether() {
 		k.kind = together
 		p.DecodeRequests, p.DecodeTokens, p.Scheduled = n, k.lengthSum, n
-		p.DecodeMS = k.cfg.Timing.DecodeMS(n, k.lengthSum)
+		for _, slot := range k.promoted {
+			p.DecodeTokens += k.request(slot).Length()
+		}
+		p.DecodeMS = k.cfg.Timing.DecodeMS(n, p.DecodeTokens)
 		k.group.model = true
 		return
 	}
+	k.promoted = k.promoted[:0]
 	k.settle()
 	growth := k.growth()
 	for k.tree.available() < growth && len(k.running) > 1 {
@@ -73,6 +80,7 @@ func (k *Rank) retract() (growth int64) {
 	k.withdraw(r, r.Cached/k.cfg.PageTokens)
 	k.tree.unlock(r.Anchor)
 	r.Anchor, r.Computed, r.Cached = root, 0, 0
+	k.handoffs.generation++
 	k.retracted = append(k.retracted, slot)
 	return growth
 }

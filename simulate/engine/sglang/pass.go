@@ -17,6 +17,7 @@ func (k *Rank) Decide(nowMS float64, _ int64) (endMS float64) {
 	k.promptSum, k.cachedSum = 0, 0
 	k.prompts = engine.Moments{}
 	k.deferring = k.group.blocked > 0
+	k.promote()
 	k.idleDeferral = k.deferring && len(k.running) == 0
 	k.kind = nothing
 	if k.tooLong > 0 {
@@ -24,7 +25,7 @@ func (k *Rank) Decide(nowMS float64, _ int64) (endMS float64) {
 	}
 	if k.waiting.Len() > 0 {
 		k.sortWaiting()
-		if !k.deferring {
+		if !k.deferring && k.handoffs.prebuilt.Len() == 0 && k.handoffs.pending.Len() == 0 {
 			k.formBatch()
 		}
 	}
@@ -65,7 +66,7 @@ func (k *Rank) startBatch() {
 	p := &k.pass
 	n := int64(len(k.batch))
 	p.Scheduled = n
-	if k.promptSum/n > k.cachedSum/n {
+	if k.promptSum/n > k.cachedSum/n && !k.decodes() {
 		p.PrefillMS = k.cfg.Timing.PrefillMS(n, k.promptSum, k.cachedSum)
 	}
 	if p.PrefillTokens > 0 {
@@ -105,6 +106,10 @@ func (k *Rank) Emit(endMS float64) {
 	for _, slot := range k.done {
 		k.finish(slot)
 		k.end(slot, schemas.StatusCompleted)
+	}
+	if k.prefills() {
+		// Its tokens are no output of the requests.
+		p.OutputTokens = 0
 	}
 	for _, slot := range k.rejects {
 		k.end(slot, schemas.StatusRejected)
@@ -248,14 +253,29 @@ func (k *Rank) known(r *engine.Request, to int64) sequence {
 	return s
 }
 
-// finish gives back what a request holds; its complete pages stay in the tree (spec 04
-// section 7.5).
+// finish takes a request out of the running ones. A prefill rank keeps what it holds.
 func (k *Rank) finish(slot int32) {
 	r := k.request(slot)
-	i, _ := slices.BinarySearchFunc(k.running, r.Join, func(s int32, join int64) int {
+	k.leaveRunning(r)
+	k.handoffs.generation++
+	if !k.prefills() {
+		k.giveBack(r)
+	}
+}
+
+// leaveRunning takes a request out of the running ones, if it is there.
+func (k *Rank) leaveRunning(r *engine.Request) {
+	i, running := slices.BinarySearchFunc(k.running, r.Join, func(s int32, join int64) int {
 		return int(k.request(s).Join - join)
 	})
-	k.running = slices.Delete(k.running, i, i+1)
+	if running {
+		k.running = slices.Delete(k.running, i, i+1)
+	}
+}
+
+// giveBack gives back what a request holds; its complete pages stay in the tree (spec 04
+// section 7.5).
+func (k *Rank) giveBack(r *engine.Request) {
 	owned := k.pagesFor(r.Computed)
 	if !k.cfg.PrefixCaching {
 		k.tree.free += owned

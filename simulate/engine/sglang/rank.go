@@ -33,7 +33,10 @@ type Config struct {
 	// Settings has the share of one rank: attention data parallelism is applied.
 	Settings    schemas.SGLangSpec
 	Speculation schemas.Speculation
-	Timing      timing.Model
+	// Role is the rank's pool: a prefill rank holds what it computed, a decode rank gets its
+	// prompts from there (spec 04 section 11).
+	Role   schemas.Pool
+	Timing timing.Model
 	// PathTokens is the number of tokens one element of Request.Path stands for.
 	PathTokens int64
 	// TrackGaps keeps gaps attributable to requests until these end, because a time limit
@@ -51,8 +54,9 @@ type Config struct {
 
 // NewConfig takes the parameters of the engine; pathTokens is Content.PathTokens. Several
 // ranks share the chunk and keep less memory back (spec 04 section 2).
-func NewConfig(e *schemas.EngineSpec, pathTokens int64, trackGaps bool) *Config {
+func NewConfig(e *schemas.EngineSpec, role schemas.Pool, pathTokens int64, trackGaps bool) *Config {
 	c := &Config{
+		Role:       role,
 		PageTokens: e.BlockTokens, Pages: e.NumBlocks, MaxSequences: e.MaxSequences, MaxModelLen: e.MaxModelLen,
 		PrefixCaching: e.PrefixCaching, Settings: e.SGLang, Speculation: e.Speculation, Timing: timing.New(e),
 		PathTokens: pathTokens, TrackGaps: trackGaps, Exact: e.Speculation.DraftTokens > 0,
@@ -106,7 +110,11 @@ type Rank struct {
 	// running is in list order, which is ascending Request.Join.
 	running []int32
 	join    int64
-	pass    engine.Pass
+	// promoted lists the last of the running requests that came from another rank and have no
+	// token yet.
+	promoted []int32
+	handoffs handoffs
+	pass     engine.Pass
 	// ratio is the share of the output of running requests that admission reserves; start,
 	// floor and decay are r_init, r_min and r_step.
 	ratio, start, floor, decay float64
@@ -170,7 +178,7 @@ func NewRank(cfg *Config, _ *schemas.EngineSpec, scheduler int, group *Group, re
 	k := &Rank{
 		cfg: cfg, group: group, requests: requests, content: content, gaps: gaps,
 		tree:   newTree(cfg.Pages, cfg.PageTokens, cfg.PathTokens),
-		phases: engine.NewPhases(cfg.PageTokens), lastStepMS: math.NaN(), head: head{slot: -1},
+		phases: engine.NewPhases(cfg.PageTokens), lastStepMS: math.NaN(), head: head{slot: -1}, handoffs: handoffs{failed: -1},
 	}
 	k.start = 0.7 * cfg.Settings.Conservativeness
 	k.floor = k.start * 0.14
@@ -189,13 +197,18 @@ func NewRank(cfg *Config, _ *schemas.EngineSpec, scheduler int, group *Group, re
 // Submit adds a request to the back of the waiting engine.Queue (spec 04 section 3).
 func (k *Rank) Submit(slot int32) {
 	r := k.request(slot)
-	if l := k.cfg.MaxModelLen; l != schemas.Unlimited {
-		r.MaxOutput = min(r.MaxOutput, max(0, l-r.Prompt))
-		if r.Prompt >= l {
-			k.tooLong++
-		}
+	k.clamp(r)
+	if r.Prompt >= k.cfg.MaxModelLen {
+		k.tooLong++
 	}
 	k.enqueue(slot)
+}
+
+// clamp lowers the output of a request to what the model length allows.
+func (k *Rank) clamp(r *engine.Request) {
+	if l := k.cfg.MaxModelLen; l != schemas.Unlimited {
+		r.MaxOutput = min(r.MaxOutput, max(0, l-r.Prompt))
+	}
 }
 
 // enqueue adds a request to the back of the waiting engine.Queue.
@@ -208,7 +221,7 @@ func (k *Rank) enqueue(slot int32) {
 // Idle reports whether the rank has nothing to do: the passes that a deferral counts are
 // run although no request is there (spec 04 section 5.1).
 func (k *Rank) Idle() bool {
-	return len(k.running) == 0 && k.waiting.Len() == 0 && k.group.blocked == 0
+	return len(k.running) == 0 && k.waiting.Len() == 0 && k.handoffs.prebuilt.Len() == 0 && k.group.blocked == 0
 }
 
 // Pass returns what the last Decide and Emit did.
@@ -223,7 +236,8 @@ func (k *Rank) Gauges() (active, idle int64) { return k.cfg.Pages - k.tree.free,
 
 // Queues are the requests that run and that wait, after the pass.
 func (k *Rank) Queues() (running, waiting int32) {
-	return int32(len(k.running)), int32(k.waiting.Len())
+	h := &k.handoffs
+	return int32(len(k.running)), int32(k.waiting.Len()+h.prebuilt.Len()+h.pending.Len()) + h.reserved
 }
 
 // Skip notes a pass of the worker without this rank.

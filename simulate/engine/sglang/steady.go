@@ -2,15 +2,28 @@ package sglang
 
 import "github.com/dynosim/dynosim/simulate/engine"
 
-// takeTogether takes the pages that the steady requests begin at this step. It reports false
-// and changes nothing when there are too few.
+// newcomers is the number of promoted requests, 0 unless they are the last of the running ones.
+func (k *Rank) newcomers() int64 {
+	n := len(k.promoted)
+	if n == 0 || k.running[len(k.running)-n] != k.promoted[0] {
+		return 0
+	}
+	return int64(n)
+}
+
+// takeTogether takes the pages that the steady requests begin at this step, and makes those
+// free that promoted ones begin. It reports false and changes nothing when there are too few.
 func (k *Rank) takeTogether() bool {
 	n := k.phases.At(k.step)
-	if n > k.tree.available() {
+	all := n
+	for _, slot := range k.promoted {
+		all += k.growthOf(k.request(slot))
+	}
+	if all > k.tree.available() {
 		return false
 	}
-	if n > k.tree.free {
-		k.tree.evict(n - k.tree.free)
+	if all > k.tree.free {
+		k.tree.evict(all - k.tree.free)
 	}
 	k.tree.free -= n
 	return true
@@ -97,6 +110,28 @@ func (k *Rank) advance(endMS float64) {
 		r.LastTokenMS = endMS
 		k.done = append(k.done, slot)
 	}
+	if len(k.promoted) > 0 {
+		k.emitPromoted(endMS)
+	}
+}
+
+// emitPromoted gives the promoted requests their first tokens and lets them decode with the
+// steady ones.
+func (k *Rank) emitPromoted(endMS float64) {
+	for _, slot := range k.promoted {
+		r := k.request(slot)
+		r.Burst = 1
+		k.pass.Forwards++
+		k.pass.Accepted++
+		k.give(r, endMS)
+		if remaining(r) == 0 {
+			k.done = append(k.done, slot)
+			continue
+		}
+		k.store(r, func() uint64 { return decodeTick(k.round, r.Join) })
+		k.makeSteady(slot, r)
+	}
+	k.promoted = k.promoted[:0]
 }
 
 // leaveSteady makes a steady request's own fields and its node true and takes it out of the
@@ -160,7 +195,8 @@ func (k *Rank) settle() {
 // pass changes nothing in it. Passes of no length are left to the cluster: it runs them
 // before the arrivals of their instant.
 func (k *Rank) Coasting() bool {
-	return k.steady > 0 && k.pass.EndMS+k.cfg.minDecodeMS > k.pass.EndMS && k.steady == int64(len(k.running)) && k.waiting.Len() == 0 && !k.cfg.Exact &&
+	return k.steady > 0 && k.pass.EndMS+k.cfg.minDecodeMS > k.pass.EndMS && k.steady == int64(len(k.running)) && k.waiting.Len() == 0 && k.handoffs.prebuilt.Len() == 0 &&
+		k.handoffs.pending.Len() == 0 && !k.cfg.Exact &&
 		k.phases.At(k.step) <= k.tree.available()
 }
 

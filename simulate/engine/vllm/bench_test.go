@@ -25,7 +25,7 @@ func newBatch(n int) (*Rank, float64) {
 	table := &engine.Table{}
 	e := benchEngine()
 	content := engine.NewContent(w, e.BlockTokens)
-	k := NewRank(NewConfig(e, content.PathTokens(), false), e, 0, table, content, func(float64, int64) {})
+	k := NewRank(NewConfig(e, schemas.PoolAggregated, content.PathTokens(), false), e, 0, table, content, func(float64, int64) {})
 	for i := range n {
 		w.Nodes.Chain[i] = -1
 		k.Submit(table.New(int32(i), int64(100+i), 1<<40, 0))

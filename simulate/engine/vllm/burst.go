@@ -4,6 +4,9 @@ package vllm
 // many tokens each ready request gets (spec 03 section 8).
 func (k *Rank) speculate() {
 	p, draft := &k.pass, k.cfg.Speculation.DraftTokens
+	if k.prefills() {
+		draft = 0
+	}
 	for {
 		k.ready, k.reserved = k.ready[:0], 0
 		for _, slot := range k.running {
@@ -28,6 +31,10 @@ func (k *Rank) speculate() {
 	k.burst = k.burst[:0]
 	for _, slot := range k.ready {
 		r := k.request(slot)
+		if k.prefills() {
+			k.burst = append(k.burst, 1)
+			continue
+		}
 		p.DecodeRequests++
 		p.DecodeTokens += r.Length()
 		accepted := k.accepted()

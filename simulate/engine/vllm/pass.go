@@ -35,7 +35,7 @@ func (k *Rank) Decide(nowMS float64, count int64) (endMS float64) {
 	if !k.deferring && p.Preempted == 0 {
 		k.bound = k.waiting.Len() > 0
 	}
-	if p.PrefillRequests > 0 {
+	if p.PrefillRequests > 0 && !k.decodes() {
 		p.PrefillMS = k.cfg.Timing.PrefillMS(p.PrefillRequests, k.promptSum, k.cachedSum)
 	}
 	if k.cfg.Metrics {
@@ -108,11 +108,19 @@ func (k *Rank) scheduleRunning() {
 func (k *Rank) admit() {
 	p, cfg := &k.pass, k.cfg
 	for p.Preempted == 0 && int64(len(k.running)) < cfg.MaxSequences && k.waiting.Len() > 0 {
-		slot := k.waiting.At(0)
+		next := k.nextWaiting()
+		if next < 0 {
+			return
+		}
+		slot := k.waiting.At(next)
 		r := k.request(slot)
+		if r.Stage == engine.Activated {
+			k.admitActivated(next)
+			continue
+		}
 		whole := k.blocksFor(r.Length())
 		if cfg.NoEvict {
-			whole = k.blocksFor(r.Prompt + r.MaxOutput)
+			whole = k.whole(r)
 		}
 		if r.Prompt >= cfg.MaxModelLen || r.Admissions == 0 && whole > k.pool.Total() {
 			k.waiting.PopFront()
@@ -144,20 +152,10 @@ func (k *Rank) admit() {
 		}
 		k.waiting.RemoveAt(int(p.Preempted))
 		k.queued.Leave(r, r.Admissions == 0)
-		k.blocked = -1
-		r.Join = k.join
-		k.join++
-		k.running = append(k.running, slot)
-		k.promised += whole
-		if r.Authored {
-			k.authored++
+		if r.Admissions > 0 {
+			k.handoffs.preempted--
 		}
-		if r.Admissions == 0 {
-			r.AdmitMS, r.FirstReused = p.StartMS, reused
-		}
-		r.Admissions++
-		r.Reused = max(r.Reused, reused)
-		p.Admitted = append(p.Admitted, engine.Admission{Slot: slot, Reused: reused})
+		k.join(slot, r, reused)
 		if r.PassTokens == 0 && k.budget == 0 {
 			return
 		}
@@ -183,9 +181,9 @@ func (k *Rank) charge() {
 }
 
 // chargeOne leaves out the first token of a prompt whose last chunk this pass computed: it
-// is part of that prefill.
+// is part of that prefill. A prefill rank charges nothing, a decode rank everything.
 func (k *Rank) chargeOne(r *engine.Request) {
-	if k.remaining(r) == 0 || r.Output == 0 && r.PassPromptTokens > 0 {
+	if k.remaining(r) == 0 || k.prefills() || r.Output == 0 && r.PassPromptTokens > 0 && !k.decodes() {
 		return
 	}
 	k.pass.DecodeRequests++
@@ -207,6 +205,10 @@ func (k *Rank) Emit(endMS float64) {
 	}
 	for _, slot := range k.rejects {
 		k.end(slot, rejected)
+	}
+	if k.prefills() {
+		// Its tokens are no output of the requests.
+		p.OutputTokens = 0
 	}
 	k.lastEnd = endMS
 }

@@ -36,7 +36,10 @@ type Config struct {
 	// (spec 03 section 9); 1 is no restriction.
 	PrefillInterval int64
 	Speculation     schemas.Speculation
-	Timing          timing.Model
+	// Role is the rank's pool: a prefill rank holds what it computed, a decode rank gets its
+	// prompts from there (spec 03 section 10).
+	Role   schemas.Pool
+	Timing timing.Model
 	// PathTokens is the number of tokens one element of Request.Path stands for, Positions
 	// the number of positions of a page: the most engine blocks that end in one element.
 	PathTokens int64
@@ -55,8 +58,9 @@ type Config struct {
 }
 
 // NewConfig takes the parameters of the engine; pathTokens is Content.PathTokens.
-func NewConfig(e *schemas.EngineSpec, pathTokens int64, trackGaps bool) *Config {
+func NewConfig(e *schemas.EngineSpec, role schemas.Pool, pathTokens int64, trackGaps bool) *Config {
 	c := &Config{
+		Role:        role,
 		BlockTokens: e.BlockTokens, MaxSequences: e.MaxSequences, MaxBatchedTokens: e.MaxBatchedTokens,
 		MaxModelLen: e.MaxModelLen, ChunkedPrefill: e.ChunkedPrefill,
 		PreemptFirst: e.Preemption == schemas.PreemptFIFO, NoEvict: e.Backend == schemas.BackendTRTLLM,
@@ -86,7 +90,7 @@ type Rank struct {
 	waiting engine.Queue
 	// running is in list order, which is ascending Request.Join.
 	running []int32
-	join    int64
+	joined  int64
 	passes  int64
 	pass    engine.Pass
 	// deferring says that prefills have to wait in this pass, bound that the interval is
@@ -96,6 +100,7 @@ type Rank struct {
 	// have; NoEvict only.
 	promised, owned int64
 	random          *chacha.Source
+	handoffs        handoffs
 	// burst has the tokens that each of the ready requests gets, reserved the blocks set
 	// aside for them.
 	ready    []int32
@@ -142,7 +147,7 @@ type Rank struct {
 func NewRank(cfg *Config, e *schemas.EngineSpec, scheduler int, requests *engine.Table, content *engine.Content, gaps func(float64, int64)) *Rank {
 	k := &Rank{
 		cfg: cfg, requests: requests, content: content, gaps: gaps,
-		pool: kv.New(e.NumBlocks, cfg.Positions, e.PrefixCaching), phases: engine.NewPhases(cfg.BlockTokens), blocked: -1,
+		pool: kv.New(e.NumBlocks, cfg.Positions, e.PrefixCaching), phases: engine.NewPhases(cfg.BlockTokens), blocked: -1, handoffs: handoffs{failed: -1},
 		lastEnd: math.NaN(),
 	}
 	if cfg.Events {
@@ -157,15 +162,20 @@ func NewRank(cfg *Config, e *schemas.EngineSpec, scheduler int, requests *engine
 
 // Submit adds a request to the back of the waiting engine.Queue (spec 03 section 3).
 func (k *Rank) Submit(slot int32) {
-	if k.cfg.NoEvict {
-		r := k.request(slot)
-		r.MaxOutput = min(r.MaxOutput, max(0, k.cfg.MaxModelLen-r.Prompt))
-		if whole := k.pool.Total() * k.cfg.BlockTokens; r.Prompt < whole {
-			r.MaxOutput = min(r.MaxOutput, whole-r.Prompt)
-		}
-	}
+	k.clamp(k.request(slot))
 	k.waiting.PushBack(slot)
 	k.queued.Enter(k.request(slot), true)
+}
+
+// clamp lowers the output of a request to what can fit; NoEvict only.
+func (k *Rank) clamp(r *engine.Request) {
+	if !k.cfg.NoEvict {
+		return
+	}
+	r.MaxOutput = min(r.MaxOutput, max(0, k.cfg.MaxModelLen-r.Prompt))
+	if whole := k.pool.Total() * k.cfg.BlockTokens; r.Prompt < whole {
+		r.MaxOutput = min(r.MaxOutput, whole-r.Prompt)
+	}
 }
 
 // Idle reports whether the rank has neither running nor waiting requests.
@@ -182,7 +192,8 @@ func (k *Rank) Gauges() (active, idle int64) { return k.pool.Active(), k.pool.Id
 
 // Queues are the requests that run and that wait, after the pass.
 func (k *Rank) Queues() (running, waiting int32) {
-	return int32(len(k.running)), int32(k.waiting.Len())
+	h := &k.handoffs
+	return int32(len(k.running)), int32(k.waiting.Len()+h.pending.Len()) + h.reserved
 }
 
 // Skip does nothing: a pass without this rank does not change it.
@@ -203,7 +214,7 @@ func (k *Rank) ownedBlocks(r *engine.Request) int64 {
 // available is the number of blocks that an admission may count on (spec 03 section 5.4).
 func (k *Rank) available() int64 {
 	if k.cfg.NoEvict {
-		return max(0, k.pool.Available()-(k.promised-k.owned))
+		return max(0, k.pool.Available()-(k.promised-k.owned)-k.handoffs.promised)
 	}
 	return k.pool.Available()
 }

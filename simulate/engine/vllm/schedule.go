@@ -137,11 +137,26 @@ func (k *Rank) lookUp(r *engine.Request) (active int64) {
 	if !k.pool.Caching() {
 		return 0
 	}
+	block := k.cfg.BlockTokens
+	active = k.find(r, max(r.Prompt/block, r.OwnBlocks))
+	if r.Output < r.MaxOutput && !k.cfg.NoEvict {
+		n := min(int64(len(k.hits)), (r.Length()-1)/block)
+		active = min(active, (r.Length()-1)/block)
+		if k.random != nil && n > 0 {
+			n--
+			active = min(active, n)
+		}
+		k.hits = k.hits[:n]
+	}
+	return active
+}
+
+// find puts the leading cached blocks of a request, at most limit, into k.hits and returns
+// how many of them are in use.
+func (k *Rank) find(r *engine.Request, limit int64) (active int64) {
 	if !r.PathKnown {
 		k.content.Fill(r)
 	}
-	block := k.cfg.BlockTokens
-	limit := max(r.Prompt/block, r.OwnBlocks)
 	shared := r.Identified
 	if k.content.Interned() {
 		shared = int64(len(r.Path))
@@ -179,15 +194,6 @@ func (k *Rank) lookUp(r *engine.Request) (active int64) {
 			active++
 		}
 		k.hits = append(k.hits, e)
-	}
-	if r.Output < r.MaxOutput && !k.cfg.NoEvict {
-		n := min(int64(len(k.hits)), (r.Length()-1)/block)
-		active = min(active, (r.Length()-1)/block)
-		if k.random != nil && n > 0 {
-			n--
-			active = min(active, n)
-		}
-		k.hits = k.hits[:n]
 	}
 	return active
 }
@@ -253,6 +259,8 @@ func (k *Rank) preempt(keep bool) int32 {
 	k.waiting.PushFront(slot)
 	k.queued.Enter(r, false)
 	k.blocked = -1
+	k.handoffs.preempted++
+	k.handoffs.generation++
 	k.pass.Preempted++
 	return slot
 }
@@ -267,8 +275,15 @@ func (k *Rank) complete(slot int32) {
 	if r.Authored {
 		k.authored--
 	}
-	k.promised -= k.blocksFor(r.Prompt + r.MaxOutput)
-	k.release(r, true)
+	if k.cfg.NoEvict {
+		k.promised -= k.whole(r)
+	}
+	if k.prefills() {
+		k.hold(r)
+	} else {
+		k.release(r, true)
+	}
+	k.handoffs.generation++
 	k.end(slot, completed)
 }
 

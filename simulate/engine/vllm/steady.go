@@ -31,7 +31,7 @@ func (k *Rank) leaveSteady(r *engine.Request) {
 // pass changes nothing in it. Passes of no length are left to the cluster: it runs them
 // before the arrivals of their instant.
 func (k *Rank) Coasting() bool {
-	return k.steady > 0 && k.lastEnd+k.cfg.minDecodeMS > k.lastEnd && k.steady == int64(len(k.running)) && k.waiting.Len() == 0 && !k.cfg.Exact &&
+	return k.steady > 0 && k.lastEnd+k.cfg.minDecodeMS > k.lastEnd && k.steady == int64(len(k.running)) && k.waiting.Len() == 0 && k.handoffs.pending.Len() == 0 && !k.cfg.Exact &&
 		k.authored == 0 && k.steady <= k.cfg.MaxBatchedTokens && k.phases.At(k.step) <= k.pool.Available()
 }
 
