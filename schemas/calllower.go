@@ -11,16 +11,17 @@ import (
 // included. What is valid but not simulated by this release gives an *Unsupported that
 // names all of it.
 func (c *Call) RunSpec() (*RunSpec, error) {
-	launch := c.launch()
-	if err := c.missing(launch).err(c.File); err != nil {
+	if err := c.missing().err(c.File); err != nil {
 		return nil, err
 	}
 	a := &c.Args
+	pools, transfer := c.pools()
 	spec := &RunSpec{
 		Router:            c.router(),
 		Source:            c.source(),
 		Load:              c.load(),
-		Pools:             AggregatedPool(launch.spec(), int(a.NumWorkers)),
+		Pools:             pools,
+		Transfer:          transfer,
 		TimeLimitMS:       math.Inf(1),
 		SLA:               (&EvaluationSLA{TTFTMS: a.SLATTFTMS, ITLMS: a.SLAITLMS, E2EMS: a.SLAE2EMS}).spec(),
 		Scaling:           c.ScalingPlan.spec(),
@@ -147,12 +148,15 @@ func (e *EngineConfig) sglang() SGLangSpec {
 }
 
 // missing lists what the call asks for that this release does not have.
-func (c *Call) missing(launch *EngineArgs) features {
+func (c *Call) missing() features {
 	var f features
 	a := &c.Args
-	f.need(c.disaggregated(), "args.prefill_engine_args, args.decode_engine_args")
-	if !c.disaggregated() {
-		launch.missing(&f, "args.extra_engine_args")
+	if c.disaggregated() {
+		f.need(a.RouterMode == PolicyKVRouter, "args.router_mode: kv_router with prefill_engine_args and decode_engine_args")
+		a.PrefillEngineArgs.missing(&f, "args.prefill_engine_args")
+		a.DecodeEngineArgs.missing(&f, "args.decode_engine_args")
+	} else {
+		c.launch().missing(&f, "args.extra_engine_args")
 	}
 	f.need(a.RouterMode == PolicyKVRouter && c.Router != nil && c.Router.PrefillLoadModel != loadModelNone, "router_config.router_prefill_load_model: aic")
 	f.need(c.PlannerConfig != nil, "planner_config")

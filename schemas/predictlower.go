@@ -15,11 +15,12 @@ func (p *Prediction) RunSpec() (*RunSpec, error) {
 	if err := p.missing(t).err(p.File); err != nil {
 		return nil, err
 	}
-	role := p.Engine.Workers.Aggregated
+	pools, transfer := p.pools()
 	spec := &RunSpec{
 		Source:      t.Source.spec(),
 		Load:        t.Load.spec(),
-		Pools:       AggregatedPool(p.Engine.spec(role), int(role.Parallelism.Replicas)),
+		Pools:       pools,
+		Transfer:    transfer,
 		Router:      p.Router.spec(),
 		TimeLimitMS: math.Inf(1),
 		SLA:         p.sla().spec(),
@@ -38,7 +39,6 @@ func (p *Prediction) RunSpec() (*RunSpec, error) {
 func (p *Prediction) missing(t *Traffic) features {
 	var f features
 	e := &p.Engine
-	f.need(e.Mode == ModeDisaggregated, "engine.mode: disaggregated")
 	f.need(e.ContextTokens == 0, "engine.context_length: max (give a number of tokens)")
 	for _, w := range e.roles() {
 		f.need(w.Timing.Type == typeDefault, w.path+".timing.type: default (use polynomial or fixed)")
@@ -47,6 +47,8 @@ func (p *Prediction) missing(t *Traffic) features {
 		f.need(w.KVCache.G3Offload != nil, w.path+".kv_cache.g3_offload")
 	}
 	f.need(p.Router != nil && p.Router.PrefillLoadModel.Type != loadModelNone, "router.prefill_load_model.type: aic")
+	p.missingTransfer(&f)
+	f.need(e.Mode == ModeDisaggregated && p.Router != nil && p.Router.Policy == PolicyKVRouter, "router.policy: kv_router with engine.mode: disaggregated")
 	f.need(p.Planner.enabled(), "planner.policy: enabled")
 	f.need(t.Source.Type == SourceTypeTrace && agenticFormat(t.Source.Format), fmt.Sprintf("traffic.source.format: %s", t.Source.Format))
 	f.need(t.Load.AgenticLanes != nil, "traffic.load.agentic_lanes")

@@ -146,7 +146,7 @@ func (c *cluster) lookMS() float64 {
 
 // done reports whether nothing is left but ticks and workers that become ready (spec 05 section 8.1).
 func (c *cluster) done() bool {
-	return c.inSystem == 0 && len(c.events) == c.passive && len(c.launched) == 0 && c.source.exhausted()
+	return c.inSystem == 0 && (c.handoffs == nil || c.handoffs.open == 0) && len(c.events) == c.passive && len(c.launched) == 0 && c.source.exhausted()
 }
 
 // ticksOnly reports whether only ticks are left of a policy that will not change anything any more,
@@ -263,6 +263,10 @@ func (c *cluster) removeEmpty(p *pool, op *operation) (gone []int32) {
 // topology tells the router of workers that became active, of others that drain and of drained ones
 // that are gone, hands out the requests that it then lets go, and returns their number.
 func (c *cluster) topology(p *pool, active, draining, removed []int32) (released int32) {
+	if len(active) > 0 && len(p.parked) > 0 {
+		c.handoffs.queue = append(c.handoffs.queue, p.parked...)
+		p.parked = p.parked[:0]
+	}
 	if c.router == nil || len(active)+len(draining)+len(removed) == 0 {
 		return 0
 	}

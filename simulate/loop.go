@@ -40,6 +40,10 @@ type Outcome struct {
 // InvariantError is a run that could not go on (spec 05 section 8.3).
 type InvariantError struct{ Message string }
 
+func invariantf(format string, a ...any) error {
+	return &InvariantError{fmt.Sprintf(format, a...)}
+}
+
 func (e *InvariantError) Error() string { return "replay invariant violated: " + e.Message }
 
 // Run simulates the workload on the workers of spec.Pools and leaves the rows in the sink, which it does not close. progress may be nil. It returns
@@ -79,6 +83,8 @@ type cluster struct {
 	progress *Progress
 	// router is nil for round robin.
 	router *routing
+	// handoffs is nil in an aggregated run.
+	handoffs *handoffs
 
 	now, limit float64
 	// watch looks at the cluster, nil when nothing does. scalingMS is the next scaling tick, readyMS has
@@ -113,6 +119,9 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 	}
 	if spec.Router.Policy == schemas.PolicyKVRouter {
 		c.router = c.newRouting(spec)
+	}
+	if spec.Disaggregated() {
+		c.handoffs = newHandoffs(spec)
 	}
 	c.watchStart()
 	return c
@@ -185,6 +194,9 @@ func (c *cluster) stuck() error {
 
 // instant does all work that is possible at the current time.
 func (c *cluster) instant() error {
+	if c.handoffs != nil {
+		return c.splitInstant()
+	}
 	for {
 		changed := c.endPasses()
 		if c.watch != nil {
@@ -207,6 +219,44 @@ func (c *cluster) instant() error {
 			changed = changed || looked
 		}
 		if !changed && !started {
+			return c.launch()
+		}
+	}
+}
+
+// splitInstant is instant with two pools: arrivals are only noted, and placed by the actions
+// of the next round (spec 05 section 4).
+func (c *cluster) splitInstant() error {
+	for {
+		changed := c.endPasses()
+		if c.watch != nil {
+			changed = c.readyWorkers() || changed
+		}
+		changed = c.transferred() || changed
+		acted, err := c.act()
+		if err != nil {
+			return err
+		}
+		arrived, err := c.arrivals()
+		if err != nil {
+			return err
+		}
+		changed = changed || acted || arrived
+		for i := range c.pools {
+			started, err := c.startPasses(&c.pools[i])
+			if err != nil {
+				return err
+			}
+			changed = changed || started
+		}
+		if c.watch != nil {
+			looked, err := c.looks()
+			if err != nil {
+				return err
+			}
+			changed = changed || looked
+		}
+		if !changed {
 			return c.launch()
 		}
 	}
@@ -267,6 +317,10 @@ func (c *cluster) arrive(node, session int32) error {
 	if c.watch != nil {
 		c.watch.arrived()
 	}
+	if c.handoffs != nil {
+		c.handoffs.begin(slot)
+		return nil
+	}
 	p := &c.pools[0]
 	if c.router != nil {
 		c.router.arrived(slot)
@@ -282,7 +336,7 @@ func (c *cluster) arrive(node, session int32) error {
 		return errors.New("placement policy error: no active workers for round-robin placement")
 	}
 	r.Worker = id*int32(p.ranks) + rank
-	c.record.placed(r, p.role, id, rank)
+	c.record.placed(r.Node, 0, p, id, rank)
 	p.submit(slot, id, rank)
 	return nil
 }
@@ -296,7 +350,7 @@ const maxRepeats = 1024
 // that also has no effect.
 func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat, err error) {
 	w := p.workers[id]
-	end := c.now
+	end, hopeless, reserved := c.now, false, false
 	for rank, k := range w.ranks {
 		w.took[rank] = !k.Idle()
 		if w.took[rank] {
@@ -317,15 +371,26 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 		effect = effect || pass.Effect()
 		repeat = max(repeat, pass.Repeat)
 		for _, a := range pass.Admitted {
-			c.record.admission(&c.requests.Slots[a.Slot], p.role, c.now, a.Reused)
+			before := int32(0)
+			if p.role == schemas.PoolDecode {
+				before = c.handoffs.of[a.Slot].prefillAdmissions
+			}
+			c.record.admission(&c.requests.Slots[a.Slot], p.role, before, c.now, a.Reused)
 		}
 		if pass.Stuck && math.IsInf(c.limit, 1) {
-			return false, 0, c.stuck()
+			if c.handoffs == nil {
+				return false, 0, c.stuck()
+			}
+			hopeless = true
 		}
 	}
 	if end == c.now {
-		if !effect {
-			return false, repeat, nil
+		if hopeless || !effect {
+			// The end of the pass lets destinations be reserved all the same.
+			for rank := 0; p.role == schemas.PoolDecode && rank < p.ranks; rank++ {
+				reserved = c.attempt(p, id*int32(p.ranks)+int32(rank)) || reserved
+			}
+			return reserved, repeat, nil
 		}
 		c.endPass(p, id)
 		return true, 0, nil
@@ -344,7 +409,7 @@ func (c *cluster) finish() error {
 		c.finishTelemetry()
 	}
 	for slot := range c.requests.Slots {
-		if r := &c.requests.Slots[slot]; r.Node >= 0 {
+		if r := &c.requests.Slots[slot]; r.Node >= 0 && !r.Source {
 			c.abandon(int32(slot), r)
 		}
 	}
@@ -363,17 +428,22 @@ func (c *cluster) finish() error {
 // abandon records a request that was in flight when the run stopped. Its tokens of a pass
 // in flight did not happen.
 func (c *cluster) abandon(slot int32, r *engine.Request) {
+	if c.handoffs != nil && c.handoffs.of[slot].ended {
+		c.record.handedOff(r, &c.handoffs.of[slot])
+		return
+	}
 	r.Status = schemas.StatusUnfinished
-	if c.router != nil && c.router.abandoned(slot) {
+	if c.handoffs == nil && c.router != nil && c.router.abandoned(slot) {
 		c.record.result(r, math.NaN())
 		return
 	}
-	p := &c.pools[0]
-	w, k := p.rank(r.Worker)
-	k.Abandon(slot)
-	r.Output = k.Produced(slot)
-	if w.busy && w.took[int(r.Worker)%p.ranks] {
-		r.Output -= k.InFlight(slot, c.now)
+	if p := &c.pools[len(c.pools)-1]; r.Worker >= 0 {
+		w, k := p.rank(r.Worker)
+		k.Abandon(slot)
+		r.Output = k.Produced(slot)
+		if w.busy && w.took[p.rankOf(r.Worker)] {
+			r.Output -= k.InFlight(slot, c.now)
+		}
 	}
 	for _, t := range []*float64{&r.FirstTokenMS, &r.SecondTokenMS} {
 		if *t > c.now {
@@ -381,5 +451,15 @@ func (c *cluster) abandon(slot int32, r *engine.Request) {
 		}
 	}
 	r.LastTokenMS = math.NaN()
-	c.record.result(r, math.NaN())
+	if c.handoffs == nil {
+		c.record.result(r, math.NaN())
+		return
+	}
+	h := &c.handoffs.of[slot]
+	h.terminalMS = math.NaN()
+	if math.IsNaN(h.heldMS) && r.Twin >= 0 {
+		q := &c.requests.Slots[r.Twin]
+		h.prefillAdmissions, h.prefillAdmitMS, h.reused, h.firstReused = q.Admissions, q.AdmitMS, q.Reused, q.FirstReused
+	}
+	c.record.handedOff(r, h)
 }

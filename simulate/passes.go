@@ -30,6 +30,17 @@ func (c *cluster) endPass(p *pool, id int32) {
 	w := p.workers[id]
 	w.busy = false
 	for rank, k := range w.ranks {
+		if c.handoffs != nil {
+			var ended []engine.Terminal
+			if w.took[rank] {
+				c.recordPass(p, id, rank)
+				ended = k.Pass().Ended
+			} else {
+				c.sawIdle(w, rank)
+			}
+			c.endPassOfRank(p, w, id, rank, ended)
+			continue
+		}
 		if !w.took[rank] {
 			c.sawIdle(w, rank)
 			continue
@@ -52,11 +63,12 @@ func (c *cluster) endPass(p *pool, id int32) {
 		}
 	}
 	w.pass++
-	if w.count++; w.idle() {
+	if w.count++; w.owned == 0 {
 		w.count = 0
-		return
 	}
-	p.wake(id)
+	if !w.idle() {
+		p.wake(id)
+	}
 }
 
 // recordPass records the pass of a rank, which is complete.
@@ -112,7 +124,12 @@ func (c *cluster) startPass(p *pool, id int32) (effect bool, err error) {
 			p.aside = append(p.aside, id)
 			return false, nil
 		case engine.RepeatNever:
-			return false, c.stuck()
+			if c.handoffs == nil {
+				return false, c.stuck()
+			}
+			// What others hold may still come back.
+			p.aside = append(p.aside, id)
+			return false, nil
 		case engine.RepeatRatio:
 			if repeats++; repeats >= maxRepeats {
 				return false, c.stuck()
@@ -129,7 +146,8 @@ func (c *cluster) launch() error {
 		horizon = min(horizon, c.lookMS())
 	}
 	// Requests that end on one worker release others in a closed loop or a session.
-	coupled := c.source.sessions != nil || c.source.limit > 0
+	// The two pools of a disaggregated run drive each other.
+	coupled := c.source.sessions != nil || c.source.limit > 0 || c.handoffs != nil
 	// So do first tokens and ends while requests wait in a router.
 	waiting := c.router != nil && c.router.waiting() > 0
 	coupled = coupled || waiting
@@ -161,7 +179,7 @@ func (c *cluster) launch() error {
 // requests wait in it, a first token has an effect.
 func (c *cluster) coast(p *pool, id int32, end, horizon float64, waiting bool) (float64, error) {
 	w := p.workers[id]
-	if len(w.ranks) > 1 {
+	if len(w.ranks) > 1 || !w.quiet() {
 		return end, nil
 	}
 	rank := w.ranks[0]

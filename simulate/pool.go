@@ -39,6 +39,9 @@ type worker struct {
 	nextRank int
 	// owned counts the requests that the ranks have in any form.
 	owned int32
+	// parked has, for each rank, the actions that wait for the end of the pass in flight; nil
+	// while there never were any.
+	parked [][]task
 	// sight is what telemetry and a scaling policy see of the worker, nil without them. startedBy and
 	// drainedBy are the lifecycle operations that did so.
 	sight                *sight
@@ -49,6 +52,24 @@ type worker struct {
 func (w *worker) idle() bool {
 	for _, k := range w.ranks {
 		if !k.Idle() {
+			return false
+		}
+	}
+	return true
+}
+
+// park keeps an action until the pass in flight ends.
+func (w *worker) park(rank int, t task) {
+	if w.parked == nil {
+		w.parked = make([][]task, len(w.ranks))
+	}
+	w.parked[rank] = append(w.parked[rank], t)
+}
+
+// quiet reports whether nothing waits for the end of the pass in flight.
+func (w *worker) quiet() bool {
+	for _, tasks := range w.parked {
+		if len(tasks) > 0 {
 			return false
 		}
 	}
@@ -80,6 +101,8 @@ type pool struct {
 	// that had one without effect at this sweep.
 	ready []uint64
 	aside []int32
+	// parked lists the actions that wait for an active worker.
+	parked []task
 	// watch is the cluster's.
 	watch *watch
 }
@@ -88,7 +111,7 @@ type pool struct {
 // With events its ranks log KV events, unless nobody looks at those of the pool.
 func (c *cluster) newPool(spec *schemas.PoolSpec, exact, events bool) pool {
 	events = events && spec.Pool != schemas.PoolDecode && spec.Engine.PrefixCaching
-	p := pool{role: spec.Pool, watch: c.watch, spec: spec, ranks: int(spec.Engine.DataParallelRanks), build: c.rankBuilder(&spec.Engine, exact, events)}
+	p := pool{role: spec.Pool, watch: c.watch, spec: spec, ranks: int(spec.Engine.DataParallelRanks), build: c.rankBuilder(&spec.Engine, spec.Pool, exact, events)}
 	for range spec.Workers {
 		p.add(active)
 	}
@@ -97,9 +120,9 @@ func (c *cluster) newPool(spec *schemas.PoolSpec, exact, events bool) pool {
 
 // rankBuilder returns what makes a rank of the engine, given its scheduler id. Ranks of a
 // worker are made one after the other.
-func (c *cluster) rankBuilder(e *schemas.EngineSpec, exact, events bool) func(scheduler int) engine.Rank {
+func (c *cluster) rankBuilder(e *schemas.EngineSpec, role schemas.Pool, exact, events bool) func(scheduler int) engine.Rank {
 	if e.Backend == schemas.BackendSGLang {
-		cfg := sglang.NewConfig(e, c.content.PathTokens(), !math.IsInf(c.limit, 1))
+		cfg := sglang.NewConfig(e, role, c.content.PathTokens(), !math.IsInf(c.limit, 1))
 		cfg.Exact, cfg.Events, cfg.Metrics = cfg.Exact || exact, events, c.watch.measures()
 		var group *sglang.Group
 		return func(scheduler int) engine.Rank {
@@ -109,7 +132,7 @@ func (c *cluster) rankBuilder(e *schemas.EngineSpec, exact, events bool) func(sc
 			return sglang.NewRank(cfg, e, scheduler, group, &c.requests, c.content, c.record.gap)
 		}
 	}
-	cfg := vllm.NewConfig(e, c.content.PathTokens(), !math.IsInf(c.limit, 1))
+	cfg := vllm.NewConfig(e, role, c.content.PathTokens(), !math.IsInf(c.limit, 1))
 	cfg.Exact, cfg.Events, cfg.Metrics = cfg.Exact || exact, events, c.watch.measures()
 	return func(scheduler int) engine.Rank {
 		return vllm.NewRank(cfg, e, scheduler, &c.requests, c.content, c.record.gap)
@@ -215,6 +238,9 @@ func (p *pool) rank(scheduler int32) (*worker, engine.Rank) {
 	w := p.workers[int(scheduler)/p.ranks]
 	return w, w.ranks[int(scheduler)%p.ranks]
 }
+
+// rankOf is the number in its worker of a rank given by scheduler id.
+func (p *pool) rankOf(scheduler int32) int { return int(scheduler) % p.ranks }
 
 // turn is the next rank in turn (spec 05 section 6); ok is false without active workers.
 func (p *pool) turn() (id, rank int32, ok bool) {

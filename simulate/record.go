@@ -118,11 +118,11 @@ func (r *recorder) pass(pool schemas.Pool, worker, rank int32, ordinal int64, p 
 	}
 }
 
-// admission records the admission of a request; ordinal counts the request's admissions.
-func (r *recorder) admission(q *engine.Request, pool schemas.Pool, atMS float64, reused int32) {
+// admission records the admission of a request, which had before admissions in other pools.
+func (r *recorder) admission(q *engine.Request, pool schemas.Pool, before int32, atMS float64, reused int32) {
 	b := r.admissions
 	i := b.N
-	b.Node[i], b.Ordinal[i], b.PoolOrdinal[i] = q.Node, q.Admissions-1, q.Admissions-1
+	b.Node[i], b.Ordinal[i], b.PoolOrdinal[i] = q.Node, before+q.Admissions-1, q.Admissions-1
 	b.Pool[i], b.Worker[i] = pool, q.Worker
 	b.AtMS[i], b.ReusedInputTokens[i] = atMS, reused
 	if b.N++; b.N == len(b.Node) {
@@ -141,10 +141,10 @@ type routingRow struct {
 	overlapTokens, selected, best int32
 }
 
-// placed records an immediate placement by round robin.
-func (r *recorder) placed(q *engine.Request, pool schemas.Pool, worker, rank int32) {
-	r.routed(&routingRow{node: q.Node, pool: pool, queuedMS: math.NaN(), releasedMS: math.NaN(),
-		worker: worker, rank: rank, scheduler: q.Worker, selected: -1, best: -1})
+// placed records an immediate placement by round robin; ordinal counts those of the request.
+func (r *recorder) placed(node, ordinal int32, p *pool, worker, rank int32) {
+	r.routed(&routingRow{node: node, ordinal: ordinal, pool: p.role, queuedMS: math.NaN(), releasedMS: math.NaN(),
+		worker: worker, rank: rank, scheduler: worker*int32(p.ranks) + rank, selected: -1, best: -1})
 }
 
 // routed records a placement.
@@ -184,20 +184,66 @@ func (r *recorder) candidates(row *routingRow, nowMS float64, ranks int, from []
 	}
 }
 
+// transfer records a movement of KV.
+func (r *recorder) transfer(q *engine.Request, h *handoff, bytesPerToken, tokens int64, startMS, endMS float64) {
+	b := r.transfers
+	i := b.N
+	b.Node[i], b.Handoff[i], b.PrefillScheduler[i], b.DecodeScheduler[i] = q.Node, h.ordinal, h.prefillWorker, q.Worker
+	b.Tokens[i], b.Bytes[i] = tokens, -1
+	if bytesPerToken > 0 {
+		b.Bytes[i] = tokens * bytesPerToken
+	}
+	b.StartMS[i], b.EndMS[i] = startMS, endMS
+	if b.N++; b.N == len(b.Node) {
+		take(r, r.sink.Transfers, &r.transfers)
+		r.transfers.Clear()
+	}
+}
+
 // result records the end of a request; terminalMS is NaN for one that was cut off.
 func (r *recorder) result(q *engine.Request, terminalMS float64) {
-	b := r.results
-	i := b.N
+	b, i := r.row(q, terminalMS)
+	nan := math.NaN()
+	b.PrefillWorker[i], b.DecodeReusedInputTokens[i], b.PrefillRouteOverlapTokens[i], b.DecodeRouteOverlapTokens[i] = -1, -1, -1, -1
+	b.PrefillAdmitMS[i], b.SourceHeldMS[i], b.DestinationReservedMS[i], b.DestinationActivatedMS[i], b.DecodeAdmitMS[i], b.SourceReleasedMS[i] = nan, nan, nan, nan, nan, nan
+	r.rowDone()
+}
+
+// handedOff records the end of a request of a disaggregated run.
+func (r *recorder) handedOff(q *engine.Request, h *handoff) {
+	b, i := r.row(q, h.terminalMS)
+	b.PrefillWorker[i], b.PrefillAdmitMS[i], b.DecodeAdmitMS[i] = h.prefillWorker, h.prefillAdmitMS, q.AdmitMS
+	b.SourceHeldMS[i], b.SourceReleasedMS[i] = h.heldMS, h.released
+	b.DestinationReservedMS[i], b.DestinationActivatedMS[i] = h.reservedMS, h.activatedMS
+	b.PrefillRouteOverlapTokens[i], b.DecodeRouteOverlapTokens[i] = h.prefillOverlap, h.decodeOverlap
+	b.DecodeReusedInputTokens[i] = q.Reused
+	if q.Admissions == 0 {
+		b.DecodeReusedInputTokens[i] = -1
+	}
+	if h.prefillAdmissions > 0 {
+		b.FirstAdmitMS[i] = h.prefillAdmitMS
+	}
+	b.ReusedInputTokens[i], b.FirstAdmissionReused[i] = h.reused, h.firstReused
+	b.AdmissionCount[i] = h.prefillAdmissions + q.Admissions
+	b.ReadmissionCount[i] += max(h.prefillAdmissions-1, 0)
+	r.rowDone()
+}
+
+// row fills what results of all runs have in common.
+func (r *recorder) row(q *engine.Request, terminalMS float64) (b *schemas.ResultBatch, i int) {
+	b = r.results
+	i = b.N
 	b.Node[i], b.CreationOrdinal[i], b.Status[i] = q.Node, q.Creation, q.Status
 	b.ArrivalMS[i], b.FirstAdmitMS[i], b.TerminalMS[i] = q.ArrivalMS, q.AdmitMS, terminalMS
 	b.FirstTokenMS[i], b.SecondTokenMS[i], b.LastTokenMS[i] = q.FirstTokenMS, q.SecondTokenMS, q.LastTokenMS
 	b.InputTokens[i], b.RequestedOutputTokens[i], b.OutputTokens[i] = int32(q.Prompt), int32(q.Requested), int32(q.Output)
 	b.ReusedInputTokens[i], b.FirstAdmissionReused[i] = q.Reused, q.FirstReused
-	nan := math.NaN()
-	b.PrefillWorker[i], b.DecodeReusedInputTokens[i], b.PrefillRouteOverlapTokens[i], b.DecodeRouteOverlapTokens[i] = -1, -1, -1, -1
-	b.PrefillAdmitMS[i], b.SourceHeldMS[i], b.DestinationReservedMS[i], b.DestinationActivatedMS[i], b.DecodeAdmitMS[i], b.SourceReleasedMS[i] = nan, nan, nan, nan, nan, nan
 	b.Worker[i], b.AdmissionCount[i], b.ReadmissionCount[i] = q.Worker, q.Admissions, max(q.Admissions-1, 0)
-	if b.N++; b.N == len(b.Node) {
+	return b, i
+}
+
+func (r *recorder) rowDone() {
+	if r.results.N++; r.results.N == len(r.results.Node) {
 		take(r, r.sink.Results, &r.results)
 		r.results.Clear()
 	}

@@ -60,8 +60,10 @@ type Request struct {
 	// nothing yet.
 	Stage           Stage
 	Accepted, Fresh int64
-	// Twin is the slot of the same request on the other side of its hand-off, -1 for none.
-	Twin int32
+	// Twin is the slot of the same request on the other side of its hand-off, -1 for none;
+	// Source marks the side of the prefill.
+	Twin   int32
+	Source bool
 
 	// Pass is the pass that scheduled the request last, with the tokens computed in it, the
 	// prompt tokens among them, and where in the prompt it began.
@@ -157,7 +159,7 @@ func (t *Table) NewTwin(slot int32, output int64) int32 {
 	twin := t.New(q.Node, q.Prompt, output, q.ArrivalMS)
 	t.live, t.next = live, next
 	r := &t.Slots[twin]
-	r.Creation, r.Requested, r.Twin = q.Creation, q.Requested, slot
+	r.Creation, r.Requested, r.Twin, r.Source = q.Creation, q.Requested, slot, true
 	r.Identified, r.PathKnown, r.Authored = q.Identified, q.PathKnown, q.Authored
 	r.Path = append(r.Path, q.Path...)
 	t.Slots[slot].Twin = twin
