@@ -117,6 +117,11 @@ func (t *Tables) slices(table Table, fmha, kv Quant) (map[attentionSlice]*grid, 
 }
 
 func (t *Tables) slice(table Table, key *AttentionKey, queryHeads int64) (*grid, attentionBound, error) {
+	if table == TablePrefillAttention {
+		if _, err := t.flops(key.FMHA); err != nil {
+			return nil, attentionBound{}, err
+		}
+	}
 	s := attentionSlice{key.KVHeads, key.HeadSize, key.Window}
 	if s.kvHeads == queryHeads {
 		s.kvHeads = 0
@@ -133,11 +138,7 @@ func (t *Tables) slice(table Table, key *AttentionKey, queryHeads int64) (*grid,
 		}
 		return nil, attentionBound{}, missing("%s, %d query heads, %d KV heads, head size %d, window %d", name, queryHeads, key.KVHeads, key.HeadSize, key.Window)
 	}
-	b := t.attentionBound(table, key.FMHA, key.KV, s)
-	if b.flops == 0 {
-		return nil, b, t.noArithmetic(key.FMHA.Arithmetic())
-	}
-	return g, b, nil
+	return g, t.attentionBound(table, key.FMHA, key.KV, s), nil
 }
 
 // PrefillAttentionOperator is the attention of prompts. It serves one goroutine.

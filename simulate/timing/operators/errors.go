@@ -26,8 +26,14 @@ func missing(format string, args ...any) error {
 	return &dataError{ErrMissingData, fmt.Sprintf(format, args...)}
 }
 
-func (t *Tables) noArithmetic(a Arithmetic) error {
-	return &dataError{ErrMissingArithmetic, fmt.Sprintf("%s has no %s throughput", t.hardware.Name, a)}
+// flops is the throughput of a format's arithmetic. A query for a format that the system has no
+// throughput for fails even where measured rows would answer it.
+func (t *Tables) flops(q Quant) (float64, error) {
+	if f := t.hardware.FLOPS[q.Arithmetic()]; f > 0 {
+		return f, nil
+	}
+	return 0, &dataError{ErrMissingArithmetic, fmt.Sprintf("missing system flops: quant mode '%s' needs %s throughput, which %s does not have",
+		q, q.Arithmetic(), t.hardware.Name)}
 }
 
 // MissingTable is the error for a table that has no row at all.

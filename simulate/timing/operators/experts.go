@@ -50,6 +50,9 @@ const lowLatencyTokens = 128
 // Experts is the duration in milliseconds of the routed experts for a number of tokens
 // (spec 09 section 5.8). The tokens are those of all attention-data ranks.
 func (t *Tables) Experts(e ExpertsKey, tokens int64) (float64, error) {
+	if _, err := t.flops(e.Mode); err != nil {
+		return 0, err
+	}
 	shape := expertsShape{e.TopK, e.Experts, e.Hidden, e.Inter, e.TP, e.EP}
 	if e.Mode == NVFP4 && tokens <= lowLatencyTokens {
 		c, err := t.expertShape(&e, shape, true)
@@ -86,9 +89,6 @@ func (t *Tables) expertsAt(e *ExpertsKey, c *curve, tokens int64) (float64, erro
 		return 0, missing("MoE data missing below %d tokens for quant '%s'", c.at[0], e.Mode)
 	}
 	flops := t.hardware.FLOPS[e.Mode.Arithmetic()]
-	if flops == 0 && (tokens < c.at[0] || tokens > c.at[len(c.at)-1]) {
-		return 0, t.noArithmetic(e.Mode.Arithmetic())
-	}
 	return c.value(float64(tokens), func(x float64) float64 {
 		const products = 3
 		rows := uint64(x) * uint64(e.TopK)

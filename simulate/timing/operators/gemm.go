@@ -58,11 +58,7 @@ func (t *Tables) gemmMode(mode Quant) (*gemmTable, error) {
 				g.sites = append(g.sites, gemmSite{n: n, k: k, logN: log2(n), logK: log2(k)})
 			}
 			s := &g.sites[len(g.sites)-1]
-			ms := p.MS
-			if g.flops > 0 {
-				ms = max(ms, g.sol(float64(p.M), s.n, s.k))
-			}
-			s.add(p.M, ms)
+			s.add(p.M, max(p.MS, g.sol(float64(p.M), s.n, s.k)))
 		}
 		return g, nil
 	})
@@ -123,6 +119,9 @@ type gemmNear struct {
 // PrepareGEMM binds a product's weight shape. lowPrecisionInput says that its input is already
 // quantised (spec 09 section 5.2).
 func (t *Tables) PrepareGEMM(mode Quant, lowPrecisionInput bool, n, k int64) (*GEMMOperator, error) {
+	if _, err := t.flops(mode); err != nil {
+		return nil, err
+	}
 	g, err := t.gemmMode(mode)
 	if err != nil {
 		return nil, err
@@ -141,9 +140,6 @@ func (t *Tables) PrepareGEMM(mode Quant, lowPrecisionInput bool, n, k int64) (*G
 	if i, ok := g.index[[2]int64{n, k}]; ok {
 		o.site = &g.sites[i]
 		return o, nil
-	}
-	if g.flops == 0 {
-		return nil, t.noArithmetic(mode.Arithmetic())
 	}
 	logN, logK := log2(o.n), log2(o.k)
 	o.near = make([]gemmNear, len(g.sites))

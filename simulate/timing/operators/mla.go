@@ -100,13 +100,13 @@ func (m *mlaDecodeModuleBound) sol(p *point) float64 {
 }
 
 func (t *Tables) mlaPrefill(m mlaModes, nativeHeads, heads, batch, newTokens, prefixTokens int64) (float64, error) {
-	g, err := t.mlaGrid(m, nativeHeads)
+	flops, err := t.flops(m.fmha)
 	if err != nil {
 		return 0, err
 	}
-	flops := t.hardware.FLOPS[m.fmha.Arithmetic()]
-	if flops == 0 {
-		return 0, t.noArithmetic(m.fmha.Arithmetic())
+	g, err := t.mlaGrid(m, nativeHeads)
+	if err != nil {
+		return 0, err
 	}
 	full := float64(newTokens + prefixTokens)
 	v, ok := g.value(&point{float64(heads), full, float64(batch)}, &mlaPrefillBound{flops, t.hardware.MemoryBandwidth, m.kv.Bytes()})
@@ -138,15 +138,12 @@ func (t *Tables) MLADecode(kv Quant, heads, batch, kvTokens int64) (float64, err
 // MLADecodeModule is the same with the projections around the kernel.
 func (t *Tables) MLADecodeModule(kv, gemm Quant, nativeHeads, heads, batch, kvTokens int64) (float64, error) {
 	m := mlaModes{TableMLADecodeModule, BFloat16, kv, gemm}
-	b := mlaDecodeModuleBound{
-		mlaDecodeBound{t.hardware.cacheFLOPS(kv), t.hardware.MemoryBandwidth, kv.Bytes()},
-		t.hardware.FLOPS[gemm.Arithmetic()], gemm.Bytes(),
+	flops, err := t.flops(gemm)
+	if err != nil {
+		return 0, err
 	}
-	if b.gemmFLOPS == 0 {
-		if _, err := t.mlaGrid(m, nativeHeads); err != nil {
-			return 0, err
-		}
-		return 0, t.noArithmetic(gemm.Arithmetic())
+	b := mlaDecodeModuleBound{
+		mlaDecodeBound{t.hardware.cacheFLOPS(kv), t.hardware.MemoryBandwidth, kv.Bytes()}, flops, gemm.Bytes(),
 	}
 	return t.mlaDecode(m, nativeHeads, heads, batch, kvTokens, &b)
 }
@@ -195,6 +192,10 @@ func (t *Tables) bmmCurves(mode Quant) (map[bmmKey]*curve, error) {
 // BMM is the duration in milliseconds of the batched product before or after the decode kernel of
 // latent attention (spec 09 section 5.10).
 func (t *Tables) BMM(mode Quant, post bool, heads, tokens int64) (float64, error) {
+	flops, err := t.flops(mode)
+	if err != nil {
+		return 0, err
+	}
 	found, err := t.bmmCurves(mode)
 	if err == nil && len(found) == 0 {
 		found, err = t.bmmCurves(BFloat16)
@@ -211,10 +212,6 @@ func (t *Tables) BMM(mode Quant, post bool, heads, tokens int64) (float64, error
 	}
 	if c == nil {
 		return 0, missing("mla_bmm data missing for quant '%s', %d heads", mode, heads)
-	}
-	flops := t.hardware.FLOPS[mode.Arithmetic()]
-	if flops == 0 && (tokens < c.at[0] || tokens > c.at[len(c.at)-1]) {
-		return 0, t.noArithmetic(mode.Arithmetic())
 	}
 	a := float64(served)
 	v := c.value(float64(tokens), func(x float64) float64 {
