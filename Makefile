@@ -17,7 +17,7 @@ ARGS ?=
 
 SOURCES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './out/*') go.mod go.sum $(wildcard queries/sql/*.sql queries/sql/*/*.sql)
 
-.PHONY: run build test parity parity-quick differential bench fuzz lint vet race docs schema clean
+.PHONY: run build test parity parity-quick differential notebook bench fuzz lint vet race docs schema clean
 
 ## run: replay the shipped conversation trace on four workers; leaves out/conversation
 run: build
@@ -53,6 +53,10 @@ parity-quick: $(BIN) bin/parity
 ## differential: N random cases against the installed reference
 differential: $(BIN) bin/differential
 	@bin/differential -program $(BIN) -n $(N) $(if $(SEED),-seed $(SEED)) $(ARGS)
+
+## notebook: execute examples/notebooks on the run of `make run`; needs the packages of requirements.txt there
+notebook: run
+	cd examples/notebooks && DYNOSIM_RUN=$(CURDIR)/out/conversation $(or $(DYNOSIM_PYTHON),python3) -m jupyter execute --timeout=300 --output=$(CURDIR)/out/explore_run.ipynb explore_run.ipynb
 
 ## bench: Go benchmarks, with allocations
 bench:
