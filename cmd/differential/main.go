@@ -42,6 +42,7 @@ func run(ctx context.Context) (ok bool, err error) {
 	shrink := flag.Duration("shrink", 30*time.Second, "time to spend on making a case smaller")
 	parallel := flag.Int("parallel", runtime.GOMAXPROCS(0), "cases to run at a time")
 	backend := flag.String("backend", "", "compare the cases of this backend only")
+	agentic := flag.Bool("agentic", false, "draw graphs of plays instead of flat sources")
 	flag.Parse()
 	if !given("seed") {
 		*seed = rand.Uint64N(1e9)
@@ -56,7 +57,7 @@ func run(ctx context.Context) (ok bool, err error) {
 	}
 	fmt.Printf("%d cases of seed %d\n", *count, *seed)
 	summary, err := differential.Run(ctx, os.Stdout, differential.Options{
-		Program: parity.Binary(binary), Python: python, Seed: *seed, First: *first, Count: *count, Backend: *backend, Parallel: *parallel,
+		Program: parity.Binary(binary), Python: python, Seed: *seed, First: *first, Count: *count, Backend: *backend, Agentic: *agentic, Parallel: *parallel,
 		SaveTo: *save, Shown: *shown, MaxDifferent: *stopAfter, ShrinkTime: *shrink,
 	})
 	if err != nil {

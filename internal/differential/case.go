@@ -17,7 +17,7 @@ import (
 type Case struct {
 	// Source names the kind of source, for statistics.
 	Source string
-	// Kind is trace or synthetic; Args holds the arguments of the call, the engine's apart.
+	// Kind is trace, synthetic or spec; Args holds the arguments of the call, the engine's apart.
 	Kind         string
 	Args, Engine map[string]any
 	// Ranks is the number of attention data-parallel ranks of a worker; 0 is one.
@@ -33,6 +33,9 @@ func Draw(seed uint64, index int) *Case {
 
 // Call is the call form of the case.
 func (c *Case) Call() map[string]any {
+	if c.Kind == kindSpec {
+		return c.spec()
+	}
 	args := maps.Clone(c.Args)
 	launch := map[string]any{"engine": c.Engine}
 	if c.Ranks > 1 {
@@ -45,6 +48,21 @@ func (c *Case) Call() map[string]any {
 		call["trace_files"] = []string{"trace.jsonl"}
 	}
 	return call
+}
+
+// spec is the call of the reference's second entry.
+func (c *Case) spec() map[string]any {
+	traffic := maps.Clone(c.Args)
+	delete(traffic, "num_workers")
+	traffic["source_type"], traffic["load_type"], traffic["trace_path"] = "trace", "trace_timestamps", "trace.jsonl"
+	workers := map[string]any{"initial_workers": orElse(c.Args["num_workers"], 1)}
+	return map[string]any{"kind": kindSpec, "payload": map[string]any{
+		"spec": map[string]any{
+			"version": 1, "topology": map[string]any{"kind": "aggregated", "workers": workers},
+			"engine": map[string]any{"rank": c.Engine}, "requests": []any{},
+		},
+		"traffic": traffic,
+	}}
 }
 
 // Write writes the case folder: call.json, the trace, and config.yaml where the document of
@@ -62,7 +80,7 @@ func (c *Case) Write(dir string) error {
 			return err
 		}
 	}
-	if c.Kind != "trace" {
+	if len(c.Rows) == 0 {
 		return nil
 	}
 	var lines bytes.Buffer
@@ -101,7 +119,7 @@ func (c *Case) Ways() []parity.Way {
 
 // String is a short description.
 func (c *Case) String() string {
-	if c.Kind == "trace" {
+	if len(c.Rows) > 0 {
 		return fmt.Sprintf("%s, %d rows", c.Source, len(c.Rows))
 	}
 	return fmt.Sprintf("%s, %v requests", c.Source, c.Args["request_count"])

@@ -22,7 +22,7 @@ func (c *Case) Document() (document map[string]any, ok bool) {
 		traffic["stop"] = stop
 	}
 	engine := map[string]any{
-		"mode": "aggregated", "backend": orElse(c.Engine["backend"], "vllm"), "model": "any/model", "hardware": "any-hardware",
+		"mode": "aggregated", "backend": orElse(c.Engine["backend"], "vllm"), "model": orElse(c.Args["execution_model"], "any/model"), "hardware": "any-hardware",
 		// The call has no limit by default, the document none that is unlimited.
 		"context_length": orElse(c.Engine["max_model_len"], math.MaxInt32),
 		"workers":        map[string]any{"aggregated": worker},
@@ -76,6 +76,9 @@ func (c *Case) source() (map[string]any, bool) {
 	if v := c.Args["trace_block_size"]; v != nil {
 		source["block_size"] = v
 	}
+	if v := c.Args["weka_nested_timestamp_basis"]; v != nil {
+		source["nested_timestamp_basis"] = v
+	}
 	return source, true
 }
 
@@ -83,8 +86,14 @@ func (c *Case) load() (map[string]any, bool) {
 	if v := c.Args["replay_concurrency"]; v != nil {
 		return map[string]any{"type": "concurrency", "concurrency": v}, c.Args["arrival_speedup_ratio"] == nil
 	}
-	if c.Kind == "trace" {
-		return map[string]any{"type": "trace_timestamps", "speedup": orElse(c.Args["arrival_speedup_ratio"], 1)}, true
+	if len(c.Rows) > 0 {
+		load := map[string]any{"type": "trace_timestamps", "speedup": orElse(c.Args["arrival_speedup_ratio"], 1)}
+		for _, key := range []string{"agentic_lanes", "agentic_snapshot", "agentic_warmup", "agentic_profile"} {
+			if v := c.Args[key]; v != nil {
+				load[key] = v
+			}
+		}
+		return load, true
 	}
 	rate, ok := c.Args["request_rate"]
 	// An interval is not the exact inverse of a rate.

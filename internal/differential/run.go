@@ -22,6 +22,8 @@ type Options struct {
 	First, Count int
 	// Backend leaves out the cases of other backends; "" takes all.
 	Backend string
+	// Agentic takes the cases of DrawAgentic.
+	Agentic bool
 	// Parallel is how many cases run at a time, each with a process of the reference.
 	Parallel int
 	// SaveTo is where cases that differ are left, each in a folder of its own.
@@ -116,7 +118,11 @@ func (r *run) work(ctx context.Context, indexes <-chan int) (err error) {
 		}
 	}()
 	for index := range indexes {
-		c := Draw(r.Seed, index)
+		draw := Draw
+		if r.Agentic {
+			draw = DrawAgentic
+		}
+		c := draw(r.Seed, index)
 		if r.Backend != "" && c.Engine["backend"] != r.Backend {
 			continue
 		}
