@@ -146,6 +146,9 @@ type Rank interface {
 	// included; InFlight is how many of them that pass gives it, at time nowMS.
 	Produced(slot int32) int64
 	InFlight(slot int32, nowMS float64) int64
+	// LastToken is the time of the last token a request has at nowMS, that of a pass in flight
+	// left out; NaN for none. Ranks that keep no gaps apart need not know it.
+	LastToken(slot int32, nowMS float64) float64
 	// Abandon forgets the gaps of a request that a time limit cut off, Close hands over
 	// the gaps that were kept back.
 	Abandon(slot int32)

@@ -73,6 +73,8 @@ type Request struct {
 	Admissions, Reused, FirstReused          int32
 	ArrivalMS, AdmitMS                       float64
 	FirstTokenMS, SecondTokenMS, LastTokenMS float64
+	// PrevTokenMS is the time of the token before the last; see Rank.LastToken.
+	PrevTokenMS float64
 	// GapFrom and GapTo are the steps of the rank whose gaps belong to the request, Gaps
 	// the gaps beside them; used only when a time limit may cut the request off.
 	GapFrom, GapTo int64
@@ -143,7 +145,7 @@ func (t *Table) New(node int32, prompt, output int64, arrivalMS float64) int32 {
 	*r = Request{
 		Node: node, Creation: t.next, Worker: -1, Twin: -1, Prompt: prompt, Requested: output, MaxOutput: output, Pass: -1,
 		Path: r.Path[:0], Blocks: r.Blocks[:0], OwnPages: r.OwnPages[:0], Gaps: r.Gaps[:0],
-		ArrivalMS: arrivalMS, AdmitMS: nan, FirstTokenMS: nan, SecondTokenMS: nan, LastTokenMS: nan,
+		ArrivalMS: arrivalMS, AdmitMS: nan, FirstTokenMS: nan, SecondTokenMS: nan, LastTokenMS: nan, PrevTokenMS: nan,
 	}
 	t.next++
 	t.live++

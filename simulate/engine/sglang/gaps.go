@@ -1,5 +1,7 @@
 package sglang
 
+import "slices"
+
 // keepGap logs the gap that count steady requests have at the current step.
 func (k *Rank) keepGap(gapMS float64, count int64) {
 	if k.log.Keep(k.step, gapMS, count) {
@@ -26,4 +28,21 @@ func (k *Rank) InFlight(slot int32, nowMS float64) int64 {
 		return max(r.Burst, 1)
 	}
 	return 0
+}
+
+// LastToken is the time of the last token a request has at nowMS. A steady request got its tokens with
+// the steps since it was fresh.
+func (k *Rank) LastToken(slot int32, nowMS float64) float64 {
+	r := k.request(slot)
+	inFlight := k.InFlight(slot, nowMS) > 0 && k.pass.EndMS > nowMS
+	switch {
+	case r.Steady && inFlight && r.GapFrom < k.step:
+		return k.prevStepMS
+	case r.Steady && !inFlight && !slices.Contains(k.fresh, slot):
+		return k.lastStepMS
+	case r.LastTokenMS > nowMS:
+		return r.PrevTokenMS
+	default:
+		return r.LastTokenMS
+	}
 }

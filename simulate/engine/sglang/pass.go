@@ -211,7 +211,7 @@ func (k *Rank) emitOne(r *engine.Request, endMS float64) {
 		}
 		k.gap(r, max(endMS-r.LastTokenMS, 0))
 	}
-	r.LastTokenMS = endMS
+	r.PrevTokenMS, r.LastTokenMS = r.LastTokenMS, endMS
 }
 
 // gap counts a gap of one request.

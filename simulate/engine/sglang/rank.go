@@ -144,6 +144,8 @@ type Rank struct {
 	lengthSum  int64
 	squareSum  int64
 	lastStepMS float64
+	// prevStepMS is the time of their tokens before those.
+	prevStepMS float64
 	phases     engine.Phases
 	finishes   engine.Finishes
 	// reserve is the sum over the steady requests of their remaining tokens, each clipped; it

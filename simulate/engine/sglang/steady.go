@@ -87,7 +87,7 @@ func (k *Rank) advance(endMS float64) {
 		r.GapFrom = k.step + 1
 	}
 	k.fresh = k.fresh[:0]
-	k.lastStepMS = endMS
+	k.prevStepMS, k.lastStepMS = k.lastStepMS, endMS
 	k.step++
 	k.round++
 	k.draws = 0
@@ -106,6 +106,9 @@ func (k *Rank) advance(endMS float64) {
 	for len(k.finishes) > 0 && k.finishes[0].Step == k.step {
 		slot := k.finishes.Pop().Slot
 		r := k.request(slot)
+		if r.PrevTokenMS = r.LastTokenMS; r.GapFrom < k.step {
+			r.PrevTokenMS = k.prevStepMS
+		}
 		k.leaveSteady(r, 1)
 		r.LastTokenMS = endMS
 		k.done = append(k.done, slot)

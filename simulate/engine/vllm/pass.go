@@ -210,7 +210,7 @@ func (k *Rank) Emit(endMS float64) {
 		// Its tokens are no output of the requests.
 		p.OutputTokens = 0
 	}
-	k.lastEnd = endMS
+	k.prevEnd, k.lastEnd = k.lastEnd, endMS
 }
 
 func (k *Rank) emitTogether(endMS float64) {
@@ -261,7 +261,7 @@ func (k *Rank) advance(endMS float64) {
 		slot := k.finishes.Pop().Slot
 		r := k.request(slot)
 		k.leaveSteady(r)
-		r.LastTokenMS = endMS
+		r.PrevTokenMS, r.LastTokenMS = k.lastEnd, endMS
 		k.complete(slot)
 	}
 }
@@ -317,5 +317,5 @@ func (k *Rank) emitOne(slot int32, endMS float64) {
 			k.gaps(gap, 1)
 		}
 	}
-	r.LastTokenMS = endMS
+	r.PrevTokenMS, r.LastTokenMS = r.LastTokenMS, endMS
 }

@@ -131,6 +131,8 @@ type Rank struct {
 	// authored counts running requests with authored output.
 	authored int
 	lastEnd  float64
+	// prevEnd is the end of the pass before the last.
+	prevEnd float64
 	log      engine.GapLog
 
 	// hits is the result of the last look-up: leading visible blocks.

@@ -51,7 +51,7 @@ func (k *Rank) Coast() (endMS float64) {
 	p.DecodeMS = k.cfg.Timing.DecodeMS(p.DecodeRequests, p.DecodeTokens)
 	p.EndMS = p.StartMS + p.DecodeMS
 	k.advance(p.EndMS)
-	k.lastEnd = p.EndMS
+	k.prevEnd, k.lastEnd = k.lastEnd, p.EndMS
 	return p.EndMS
 }
 
@@ -103,4 +103,19 @@ func (k *Rank) InFlight(slot int32, nowMS float64) int64 {
 		return max(r.Burst, 1)
 	}
 	return 0
+}
+
+// LastToken is the time of the last token a request has at nowMS. A steady request got one with
+// every pass since it became steady at the end of one.
+func (k *Rank) LastToken(slot int32, nowMS float64) float64 {
+	switch r := k.request(slot); {
+	case r.Steady && k.lastEnd <= nowMS:
+		return k.lastEnd
+	case r.Steady && r.Base < k.step:
+		return k.prevEnd
+	case r.Steady || r.LastTokenMS > nowMS:
+		return r.PrevTokenMS
+	default:
+		return r.LastTokenMS
+	}
 }
