@@ -287,3 +287,37 @@ func echo(reference *Reference, changed bool) parity.Program {
 		return parity.Execution{Stdout: string(summary), Err: err}
 	}
 }
+
+// TestDrawAgentic wants every kind of source and of load, the same in every draw.
+func TestDrawAgentic(t *testing.T) {
+	seen := map[string]int{}
+	for index := range 300 {
+		c := DrawAgentic(4, index)
+		if again := DrawAgentic(4, index); !reflect.DeepEqual(c, again) {
+			t.Fatalf("case %d differs from itself", index)
+		}
+		seen[c.Source]++
+		for _, key := range []string{"agentic_lanes", "agentic_snapshot", "agentic_warmup", "agentic_profile", "max_sim_time_ms"} {
+			if c.Args[key] != nil {
+				seen[key]++
+			}
+		}
+		call := c.Call()
+		if call["kind"] != c.Kind || (c.Kind == kindSpec) != (call["payload"] != nil) {
+			t.Errorf("case %d of kind %s has the call %v", index, c.Kind, call)
+		}
+		dir := t.TempDir()
+		if err := c.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		trace, err := os.ReadFile(filepath.Join(dir, "trace.jsonl"))
+		if lines := strings.Count(string(trace), "\n"); err != nil || lines != len(c.Rows) {
+			t.Errorf("case %d: want %d lines, got %d, %v", index, len(c.Rows), lines, err)
+		}
+	}
+	for _, what := range []string{sourceGraph, sourceLegacy, sourceWeka, sourceAgents, "agentic_lanes", "agentic_snapshot", "agentic_warmup", "agentic_profile", "max_sim_time_ms"} {
+		if seen[what] < 10 {
+			t.Errorf("%s was drawn %d times of 300", what, seen[what])
+		}
+	}
+}
