@@ -83,7 +83,7 @@ type rows struct {
 
 // group decodes one row group. Readers share the file's buffers, so that groups decode one at
 // a time.
-func (s *Set) group(f *Family, index int) (r rows, err error) {
+func (s *Set) group(f *Family, index int, count int64) (r rows, err error) {
 	reader, err := s.reader(f)
 	if err != nil {
 		return rows{}, err
@@ -103,6 +103,9 @@ func (s *Set) group(f *Family, index int) (r rows, err error) {
 	}
 	g := reader.RowGroup(index)
 	n := g.NumRows()
+	if n != count {
+		return rows{}, fmt.Errorf("%d rows, the catalogue says %d", n, count)
+	}
 	schema := reader.MetaData().Schema
 	for _, name := range f.Keys {
 		values := make([]int64, n)

@@ -33,7 +33,7 @@ func (s *source) group(table operators.Table, names ...string) (rows, error) {
 	if e := s.entry(table); e != nil {
 		for i := range e.Groups {
 			if slices.Equal(e.Groups[i].Names, names) {
-				return s.set.group(families[table], e.Groups[i].Index)
+				return s.set.group(families[table], e.Groups[i].Index, e.Groups[i].Rows)
 			}
 		}
 	}

@@ -17,6 +17,15 @@ import (
 	"github.com/dynosim/dynosim/internal/perfdata"
 )
 
+// Slots are the version slots that may be imported (spec 09 section 1.3).
+var Slots = []string{"current", "previous", "next"}
+
+// InputError is an input that cannot be converted: not a package of the expected layout, or damaged.
+type InputError struct{ err error }
+
+func (e *InputError) Error() string { return e.err.Error() }
+func (e *InputError) Unwrap() error { return e.err }
+
 // Options say what to import.
 type Options struct {
 	// Systems are those to import, all when empty.
@@ -32,29 +41,36 @@ type Options struct {
 func Import(from, out string, o Options) (c *perfdata.Catalog, err error) {
 	in, err := openInput(from)
 	if err != nil {
-		return nil, err
+		return nil, &InputError{err}
 	}
 	defer func() { err = errors.Join(err, in.close()) }()
 	m, err := in.maker(o)
 	if err != nil {
-		return nil, err
+		return nil, &InputError{err}
+	}
+	if err := mayReplace(out); err != nil {
+		return nil, &InputError{err}
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, err
 	}
-	temporary, err := os.MkdirTemp(out, ".importing-")
+	temporary, err := os.MkdirTemp(out, temporaryPrefix)
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(temporary)
 	if err := m.run(temporary); err != nil {
-		return nil, err
+		return nil, &InputError{fmt.Errorf("%s: %w", from, err)}
 	}
 	text, err := json.Marshal(m.catalog, json.Deterministic(true), jsontext.WithIndent(" "))
 	if err != nil {
 		return nil, err
 	}
 	if err := os.WriteFile(filepath.Join(temporary, perfdata.CatalogFile), append(text, '\n'), 0o644); err != nil {
+		return nil, err
+	}
+	// Without a catalogue there is no set, so that none is ever half old and half new.
+	if err := os.Remove(filepath.Join(out, perfdata.CatalogFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	for _, f := range perfdata.Families() {
@@ -65,6 +81,28 @@ func Import(from, out string, o Options) (c *perfdata.Catalog, err error) {
 	}
 	return m.catalog, os.Rename(filepath.Join(temporary, perfdata.CatalogFile), filepath.Join(out, perfdata.CatalogFile))
 }
+
+// mayReplace refuses a folder with other things in it than a data set.
+func mayReplace(out string) error {
+	entries, err := os.ReadDir(out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		ours := e.Name() == perfdata.CatalogFile || strings.HasPrefix(e.Name(), temporaryPrefix) ||
+			slices.ContainsFunc(perfdata.Families(), func(f *perfdata.Family) bool { return e.Name() == f.Name+".parquet" })
+		if !ours {
+			return fmt.Errorf("%s holds %s, which is no part of a data set: import into a folder of its own", out, e.Name())
+		}
+	}
+	return nil
+}
+
+// temporaryPrefix begins the names of folders in which a set is made.
+const temporaryPrefix = ".importing-"
 
 // maker collects a data set.
 type maker struct {

@@ -88,7 +88,9 @@ func (in *input) yamlFile(name string, into any) error {
 		return err
 	}
 	if err := yaml.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		// The decoder goes on with an excerpt of the file.
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return fmt.Errorf("%s: %s", path.Join(in.systems, name), first)
 	}
 	return nil
 }
