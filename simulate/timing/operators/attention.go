@@ -146,6 +146,8 @@ type PrefillAttentionOperator struct {
 	grid       *grid
 	bound      prefillBound
 	queryHeads float64
+	// at is where the grid is asked.
+	at point
 	// extras is the time of the operations fused with it.
 	extras float64
 }
@@ -165,14 +167,15 @@ func (t *Tables) PreparePrefillAttention(key AttentionKey, queryHeads int64) (*P
 	extra += float64(h.MemoryMS(float64(2*q)+float64(2*kn)) * 2)
 	written := h.MemoryMS(kn * key.FMHA.Bytes())
 	extra += written + written
-	return &PrefillAttentionOperator{g, prefillBound{b}, float64(queryHeads), float64(extra * 1.1)}, nil
+	return &PrefillAttentionOperator{grid: g, bound: prefillBound{b}, queryHeads: float64(queryHeads), extras: float64(extra * 1.1)}, nil
 }
 
 // MS is the duration in milliseconds for prompts of newTokens each behind prefixTokens that are
 // cached (spec 09 section 5.4).
 func (o *PrefillAttentionOperator) MS(batch, newTokens, prefixTokens int64) (float64, error) {
 	full := float64(newTokens + prefixTokens)
-	v, ok := o.grid.value(&point{o.queryHeads, full, float64(batch)}, &o.bound)
+	o.at = point{o.queryHeads, full, float64(batch)}
+	v, ok := o.grid.value(&o.at, &o.bound)
 	if !ok {
 		return 0, missing("context attention data missing at batch %d, sequence %v", batch, full)
 	}
@@ -199,6 +202,8 @@ type DecodeAttentionOperator struct {
 	grid       *grid
 	bound      decodeBound
 	queryHeads float64
+	// at is where the grid is asked.
+	at point
 	// extras is the time of the operations fused with it.
 	extras float64
 }
@@ -225,11 +230,12 @@ func (o *DecodeAttentionOperator) MS(batch, kvTokens int64) (float64, error) {
 	c := float64(kvTokens)
 	lo := max(int64(c*0.9), 1)
 	hi := max(int64(c*1.1), lo)
-	p := point{o.queryHeads, float64(batch), 0}
+	p := &o.at
+	*p = point{o.queryHeads, float64(batch), 0}
 	sum := 0.0
 	for i := range int64(5) {
 		p[2] = float64(lo + (hi-lo)*i/4)
-		v, ok := o.grid.value(&p, &o.bound)
+		v, ok := o.grid.value(p, &o.bound)
 		if !ok {
 			return 0, missing("generation attention data missing at batch %d, sequence %v", batch, p[2])
 		}

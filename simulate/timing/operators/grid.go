@@ -2,7 +2,6 @@ package operators
 
 import (
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/dynosim/dynosim/internal/cmath"
@@ -21,7 +20,7 @@ type bound interface {
 // one array.
 type grid struct {
 	axes int
-	// root is blended over the square root of the latency on this axis, -1 for none.
+	// rootAxis is the axis on which square roots of latencies are blended, -1 for none.
 	rootAxis int
 	keys     [3][]float64
 	// first[l][i] is where the children of node i of axis l begin among the nodes of axis l+1; they end
@@ -71,8 +70,8 @@ func (g *grid) value(p *point, b bound) (float64, bool) {
 // everything measured.
 func (g *grid) look(axis, from, to int, p *point, b bound) (float64, bool) {
 	keys, x := g.keys[axis][from:to], p[axis]
-	i, exact := slices.BinarySearch(keys, x)
-	if exact {
+	i := lowerBound(keys, x)
+	if i < len(keys) && keys[i] == x {
 		return g.below(axis, from+i, p, b)
 	}
 	if i == 0 || i == len(keys) {
@@ -124,6 +123,18 @@ const neighbours = 4
 // near is a leaf with its squared distance from the point and its efficiency, bound over latency.
 type near struct {
 	square, efficiency float64
+	leaf               int
+}
+
+// search finds the nearest usable leaves, and the next one. Leaves at one distance count in their
+// order.
+type search struct {
+	grid *grid
+	// logs is the point, at the leaf that is looked at.
+	logs, at point
+	best     [neighbours + 1]near
+	found    int
+	bound    bound
 }
 
 // hold answers outside of everything measured from the nearest leaves: their efficiencies,
@@ -133,54 +144,75 @@ func (g *grid) hold(p *point, b bound) (float64, bool) {
 		return 0, false
 	}
 	g.logsOnce.Do(g.takeLogs)
-	var logs point
+	s := search{grid: g, bound: b}
 	for axis := range g.axes {
-		logs[axis] = log2(p[axis])
+		s.logs[axis] = log2(p[axis])
 	}
-	// best is ascending; a later leaf goes behind an earlier one of the same distance.
-	var best [neighbours + 1]near
-	found := 0
-	consider := func(square float64, leaf int, at *point) {
-		if found == len(best) && square >= best[found-1].square {
-			return
-		}
-		s, ms := b.sol(at), g.ms[leaf]
-		if !usable(s) || !usable(ms) {
-			return
-		}
-		i := min(found, len(best)-1)
-		for ; i > 0 && best[i-1].square > square; i-- {
-			best[i] = best[i-1]
-		}
-		best[i] = near{square, s / ms}
-		found = min(found+1, len(best))
-	}
-	var at point
-	for i, key := range g.keys[0] {
-		at[0] = key
-		d := g.logs[0][i] - logs[0]
-		first := float64(d * d)
-		from, to := g.children(0, i)
-		for j := from; j < to; j++ {
-			at[1] = g.keys[1][j]
-			d := g.logs[1][j] - logs[1]
-			second := first + float64(d*d)
-			if g.axes == 2 {
-				consider(second, j, &at)
-				continue
-			}
-			from, to := g.children(1, j)
-			for l := from; l < to; l++ {
-				at[2] = g.keys[2][l]
-				d := g.logs[2][l] - logs[2]
-				consider(second+float64(d*d), l, &at)
-			}
-		}
-	}
-	if found == 0 {
+	s.visit(0, 0, len(g.keys[0]), 0)
+	if s.found == 0 {
 		return 0, false
 	}
-	return b.sol(p) / efficiency(best[:min(found, neighbours)], best[found-1].square, found > neighbours), true
+	return b.sol(p) / efficiency(s.best[:min(s.found, neighbours)], s.best[s.found-1].square, s.found > neighbours), true
+}
+
+// visit looks at the nodes [from, to) of an axis, nearest first in both directions, until no leaf
+// below can be among the best.
+func (s *search) visit(axis, from, to int, square float64) {
+	g, logs, x := s.grid, s.grid.logs[axis], s.logs[axis]
+	up := from + lowerBound(logs[from:to], x)
+	down := up - 1
+	for down >= from || up < to {
+		node := up
+		if up >= to || down >= from && x-logs[down] < logs[up]-x {
+			node = down
+			down--
+		} else {
+			up++
+		}
+		d := logs[node] - x
+		below := square + float64(d*d)
+		if s.found == len(s.best) && below > s.best[s.found-1].square {
+			return
+		}
+		s.at[axis] = g.keys[axis][node]
+		if axis == g.axes-1 {
+			s.consider(below, node)
+			continue
+		}
+		first, end := g.children(axis, node)
+		s.visit(axis+1, first, end, below)
+	}
+}
+
+func (s *search) consider(square float64, leaf int) {
+	before := func(n *near) bool { return n.square < square || n.square == square && n.leaf < leaf }
+	if s.found == len(s.best) && before(&s.best[s.found-1]) {
+		return
+	}
+	sol, ms := s.bound.sol(&s.at), s.grid.ms[leaf]
+	if !usable(sol) || !usable(ms) {
+		return
+	}
+	i := min(s.found, len(s.best)-1)
+	for ; i > 0 && !before(&s.best[i-1]); i-- {
+		s.best[i] = s.best[i-1]
+	}
+	s.best[i] = near{square, sol / ms, leaf}
+	s.found = min(s.found+1, len(s.best))
+}
+
+// lowerBound is the index of the first of ascending keys that is not below x.
+func lowerBound(keys []float64, x float64) int {
+	lo, hi := 0, len(keys)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if keys[mid] < x {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
 }
 
 // efficiency is the weighted mean over the nearest leaves. With a next leaf at the given squared
