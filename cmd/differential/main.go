@@ -43,6 +43,7 @@ func run(ctx context.Context) (ok bool, err error) {
 	parallel := flag.Int("parallel", runtime.GOMAXPROCS(0), "cases to run at a time")
 	backend := flag.String("backend", "", "compare the cases of this backend only")
 	agentic := flag.Bool("agentic", false, "draw graphs of plays instead of flat sources")
+	routed := flag.Bool("routed", false, "compare the cases of the KV router only")
 	flag.Parse()
 	if !given("seed") {
 		*seed = rand.Uint64N(1e9)
@@ -57,7 +58,7 @@ func run(ctx context.Context) (ok bool, err error) {
 	}
 	fmt.Printf("%d cases of seed %d\n", *count, *seed)
 	summary, err := differential.Run(ctx, os.Stdout, differential.Options{
-		Program: parity.Binary(binary), Python: python, Seed: *seed, First: *first, Count: *count, Backend: *backend, Agentic: *agentic, Parallel: *parallel,
+		Program: parity.Binary(binary), Python: python, Seed: *seed, First: *first, Count: *count, Backend: *backend, Agentic: *agentic, Routed: *routed, Parallel: *parallel,
 		SaveTo: *save, Shown: *shown, MaxDifferent: *stopAfter, ShrinkTime: *shrink,
 	})
 	if err != nil {

@@ -24,6 +24,9 @@ type Case struct {
 	Ranks int
 	// Rows are the lines of the trace.
 	Rows []map[string]any
+	// Router holds the settings of the KV router, nil for round robin; Policy is its file with
+	// policy classes, nil for none.
+	Router, Policy map[string]any
 }
 
 // Draw makes the case of a seed and an index.
@@ -44,6 +47,9 @@ func (c *Case) Call() map[string]any {
 	args["extra_engine_args"] = launch
 	args["capture_per_request"] = true
 	call := map[string]any{"kind": c.Kind, "args": args}
+	if c.Router != nil {
+		call["router_config"] = c.Router
+	}
 	if c.Kind == "trace" {
 		call["trace_files"] = []string{"trace.jsonl"}
 	}
@@ -73,6 +79,15 @@ func (c *Case) Write(dir string) error {
 	}
 	if err := writeJSON(filepath.Join(dir, "call.json"), c.Call()); err != nil {
 		return err
+	}
+	if c.Policy != nil {
+		text, err := c.policyText()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, policyFile), append(text, '\n'), 0o644); err != nil {
+			return err
+		}
 	}
 	if document, ok := c.Document(); ok {
 		// JSON is YAML.
@@ -128,7 +143,7 @@ func (c *Case) String() string {
 // clone copies the case, rows and mappings included.
 func (c *Case) clone() *Case {
 	d := *c
-	d.Args, d.Engine = maps.Clone(c.Args), maps.Clone(c.Engine)
+	d.Args, d.Engine, d.Router = maps.Clone(c.Args), maps.Clone(c.Engine), maps.Clone(c.Router)
 	d.Rows = slices.Clone(c.Rows)
 	return &d
 }

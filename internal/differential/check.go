@@ -22,6 +22,9 @@ const (
 	BothRefuse
 	// Undecided: the reference gave no answer in time, and the program refused the case.
 	Undecided
+	// Tied: the reports differ, and so might two of the reference, which draws between targets
+	// of equal cost too often.
+	Tied
 	// Different, the program's lack of a feature included.
 	Different
 )
@@ -68,33 +71,54 @@ func (k *Checker) Check(ctx context.Context, c *Case) (*Judgement, error) {
 	if err != nil {
 		return nil, err
 	}
+	var ran []execution
+	for _, way := range c.Ways() {
+		out, done, err := k.run(ctx, way, dir, c.Router != nil)
+		if err != nil {
+			return nil, err
+		}
+		ran = append(ran, execution{way, out, done})
+	}
+	j := k.judge(expected, ran)
+	if j.Outcome == Different && c.Router != nil {
+		return k.retry(ctx, c, dir, j, ran)
+	}
+	return j, nil
+}
+
+// execution is what the program did on one way in.
+type execution struct {
+	way  parity.Way
+	out  string
+	done parity.Execution
+}
+
+// judge compares what the program did with a report of the reference.
+func (k *Checker) judge(expected map[string]any, ran []execution) *Judgement {
 	j := &Judgement{Expected: expected}
 	if expected["error"] != nil {
 		j.Outcome = BothRefuse
 	}
-	for _, way := range c.Ways() {
-		out, done, err := k.run(ctx, way, dir)
-		if err != nil {
-			return nil, err
-		}
-		differences := parity.Judge(expected, &done, out)
-		if _, lacking := done.Unsupported(); lacking && len(differences) == 0 {
-			differences = []string{"refused for what it lacks: " + done.String()}
+	for i := range ran {
+		x := &ran[i]
+		differences := parity.Judge(expected, &x.done, x.out)
+		if _, lacking := x.done.Unsupported(); lacking && len(differences) == 0 {
+			differences = []string{"refused for what it lacks: " + x.done.String()}
 		}
 		for _, d := range differences {
-			j.Differences = append(j.Differences, fmt.Sprintf("%s: %s", way, d))
+			j.Differences = append(j.Differences, fmt.Sprintf("%s: %s", x.way, d))
 		}
 	}
 	if len(j.Differences) > 0 {
 		j.Outcome = Different
 	}
-	return j, nil
+	return j
 }
 
 // endless judges a case on which the reference does not end: the program must end, and
 // must not report.
 func (k *Checker) endless(ctx context.Context, c *Case, dir string) (*Judgement, error) {
-	_, done, err := k.run(ctx, parity.Replay, dir)
+	_, done, err := k.run(ctx, parity.Replay, dir, false)
 	if err != nil {
 		return nil, err
 	}
@@ -105,13 +129,18 @@ func (k *Checker) endless(ctx context.Context, c *Case, dir string) (*Judgement,
 	return j, nil
 }
 
-func (k *Checker) run(ctx context.Context, way parity.Way, dir string) (out string, done parity.Execution, err error) {
+// run runs the program; with candidates it records what the router chooses from.
+func (k *Checker) run(ctx context.Context, way parity.Way, dir string, candidates bool) (out string, done parity.Execution, err error) {
 	out = filepath.Join(k.Scratch, "out-"+string(way))
 	if err := os.RemoveAll(out); err != nil {
 		return "", done, err
 	}
 	limited, cancel := context.WithTimeout(ctx, programLimit)
 	defer cancel()
-	done = k.Program(limited, dir, way.Args(out, true)...)
+	args := way.Args(out, true)
+	if candidates {
+		args = append(args, "--capture", "routing=full")
+	}
+	done = k.Program(limited, dir, args...)
 	return out, done, ctx.Err()
 }

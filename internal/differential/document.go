@@ -17,6 +17,10 @@ func (c *Case) Document() (document map[string]any, ok bool) {
 	if !ok {
 		return nil, false
 	}
+	router, ok := c.router()
+	if !ok {
+		return nil, false
+	}
 	traffic := map[string]any{"source": source, "load": load}
 	if stop := c.stop(); stop != nil {
 		traffic["stop"] = stop
@@ -28,6 +32,9 @@ func (c *Case) Document() (document map[string]any, ok bool) {
 		"workers":        map[string]any{"aggregated": worker},
 	}
 	document = map[string]any{"traffic": traffic, "engine": engine}
+	if router != nil {
+		document["router"] = router
+	}
 	sla := map[string]any{}
 	for _, key := range []string{"ttft_ms", "itl_ms", "e2e_ms"} {
 		if v, set := c.Args["sla_"+key]; set {

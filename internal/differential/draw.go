@@ -92,6 +92,9 @@ func draw(r *random) *Case {
 			}
 		}
 	}
+	if r.chance(0.4) {
+		r.router(c)
+	}
 	return c
 }
 

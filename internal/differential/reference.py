@@ -34,6 +34,8 @@ def report(call):
         per_request = out.pop("per_request", None)
         return {"summary": out, "per_request": per_request}
     args = dict(call["args"])
+    if call.get("router_config") is not None:
+        args["router_config"] = _core.KvRouterConfig(**call["router_config"])
     if call["kind"] == "trace":
         out = _core.run_mocker_trace_replay(call["trace_files"], **args)
     else:

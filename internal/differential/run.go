@@ -24,6 +24,8 @@ type Options struct {
 	Backend string
 	// Agentic takes the cases of DrawAgentic.
 	Agentic bool
+	// Routed leaves out the cases of round robin.
+	Routed bool
 	// Parallel is how many cases run at a time, each with a process of the reference.
 	Parallel int
 	// SaveTo is where cases that differ are left, each in a folder of its own.
@@ -123,7 +125,7 @@ func (r *run) work(ctx context.Context, indexes <-chan int) (err error) {
 			draw = DrawAgentic
 		}
 		c := draw(r.Seed, index)
-		if r.Backend != "" && c.Engine["backend"] != r.Backend {
+		if r.Backend != "" && c.Engine["backend"] != r.Backend || r.Routed && c.Router == nil {
 			continue
 		}
 		j, err := k.Check(ctx, c)
@@ -184,8 +186,8 @@ func (r *run) note(index int, c *Case, j *Judgement) {
 
 // Print writes the counts.
 func (s *Summary) Print(w io.Writer) {
-	fmt.Fprintf(w, "%d cases: %d equal reports, %d refused by both, %d undecided, %d different\n", s.Cases(),
-		s.Outcomes[Equal], s.Outcomes[BothRefuse], s.Outcomes[Undecided], s.Outcomes[Different])
+	fmt.Fprintf(w, "%d cases: %d equal reports, %d refused by both, %d undecided, %d tied, %d different\n", s.Cases(),
+		s.Outcomes[Equal], s.Outcomes[BothRefuse], s.Outcomes[Undecided], s.Outcomes[Tied], s.Outcomes[Different])
 	sources := make([]string, 0, len(s.Sources))
 	for source := range s.Sources {
 		sources = append(sources, source)
