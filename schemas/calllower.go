@@ -152,7 +152,6 @@ func (c *Call) missing() features {
 	var f features
 	a := &c.Args
 	if c.disaggregated() {
-		f.need(a.RouterMode == PolicyKVRouter, "args.router_mode: kv_router with prefill_engine_args and decode_engine_args")
 		a.PrefillEngineArgs.missing(&f, "args.prefill_engine_args")
 		a.DecodeEngineArgs.missing(&f, "args.decode_engine_args")
 	} else {

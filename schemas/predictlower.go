@@ -48,7 +48,6 @@ func (p *Prediction) missing(t *Traffic) features {
 	}
 	f.need(p.Router != nil && p.Router.PrefillLoadModel.Type != loadModelNone, "router.prefill_load_model.type: aic")
 	p.missingTransfer(&f)
-	f.need(e.Mode == ModeDisaggregated && p.Router != nil && p.Router.Policy == PolicyKVRouter, "router.policy: kv_router with engine.mode: disaggregated")
 	f.need(p.Planner.enabled(), "planner.policy: enabled")
 	f.need(t.Source.Type == SourceTypeTrace && agenticFormat(t.Source.Format), fmt.Sprintf("traffic.source.format: %s", t.Source.Format))
 	f.need(t.Load.AgenticLanes != nil, "traffic.load.agentic_lanes")

@@ -153,6 +153,13 @@ func (c *cluster) execute(t task) error {
 // placeIn asks for a rank of the pool and hands the request over; without an active worker
 // it waits for one.
 func (c *cluster) placeIn(p *pool, t task) error {
+	if c.router != nil && len(p.active) > 0 {
+		d, placed, err := c.router.place(p, t.slot)
+		if placed {
+			c.deliver(p, t.slot, d.Worker, d.Rank, c.reported(p, t.slot, d))
+		}
+		return err
+	}
 	id, rank, ok := p.turn()
 	if !ok {
 		p.parked = append(p.parked, t)
@@ -260,6 +267,9 @@ func (c *cluster) endSource(t task) {
 		}
 		if !math.IsNaN(h.heldMS) {
 			k.ReleaseSource(twin)
+			if c.router != nil {
+				c.router.observe(p, h.prefillWorker/int32(p.ranks), p.rankOf(h.prefillWorker), k, c.now)
+			}
 			w.owned--
 			p.wake(h.prefillWorker / int32(p.ranks))
 			p.refresh(w, p.rankOf(h.prefillWorker))
@@ -295,6 +305,9 @@ func (c *cluster) fail(slot int32, status schemas.Status) {
 	h, r := &c.handoffs.of[slot], &c.requests.Slots[slot]
 	r.Status = status
 	h.terminalMS, h.failed = c.now, true
+	if c.router != nil {
+		c.router.left(&c.pools[1], slot)
+	}
 	c.handoffs.push(cancelSource, slot)
 }
 
@@ -303,6 +316,10 @@ func (c *cluster) close(slot int32) {
 	h := &c.handoffs.of[slot]
 	c.handoffs.open--
 	h.closed = true
+	if c.router != nil {
+		c.router.left(&c.pools[0], slot)
+		c.releases(&c.pools[0])
+	}
 	if h.failed {
 		c.leave(slot)
 	}
@@ -359,14 +376,18 @@ func (c *cluster) endPassOfRank(p *pool, w *worker, id int32, rank int, ended []
 		w.parked[rank] = w.parked[rank][:0]
 	}
 	if p.role == schemas.PoolPrefill {
-		c.endPrefill(w, ended)
+		c.endPrefill(p, w, ended)
 	} else {
 		c.endDecode(p, w, id*int32(p.ranks)+int32(rank), ended)
 	}
 }
 
-func (c *cluster) endPrefill(w *worker, ended []engine.Terminal) {
+func (c *cluster) endPrefill(p *pool, w *worker, ended []engine.Terminal) {
 	for _, e := range ended {
+		if c.router != nil {
+			c.router.prefilled(p, c.requests.Slots[e.Slot].Twin, c.now)
+			c.releases(p)
+		}
 		if e.Status == schemas.StatusCompleted {
 			continue
 		}
@@ -385,6 +406,9 @@ func (c *cluster) endDecode(p *pool, w *worker, scheduler int32, ended []engine.
 	for _, e := range ended {
 		h := &c.handoffs.of[e.Slot]
 		h.terminalMS = c.now
+		if c.router != nil {
+			c.router.left(p, e.Slot)
+		}
 		c.leave(e.Slot)
 		if h.closed {
 			c.settleHandoff(e.Slot)

@@ -114,10 +114,14 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 		limit: spec.TimeLimitMS, scalingMS: math.Inf(1), progress: progress,
 		watch: newWatch(spec),
 	}
+	routed := spec.Router.Policy == schemas.PolicyKVRouter
+	// Blocks of generated tokens that later turns have in their prompts are stored when a request
+	// ends. Only with a lag can a router tell that from storing each one when it is full.
+	each := routed && spec.Router.EventLagMS > 0 && c.content.Keeps()
 	for i := range spec.Pools {
-		c.pools = append(c.pools, c.newPool(&spec.Pools[i], exact, spec.Router.Policy == schemas.PolicyKVRouter))
+		c.pools = append(c.pools, c.newPool(&spec.Pools[i], exact || each, routed, each))
 	}
-	if spec.Router.Policy == schemas.PolicyKVRouter {
+	if routed {
 		c.router = c.newRouting(spec)
 	}
 	if spec.Disaggregated() {
@@ -317,17 +321,19 @@ func (c *cluster) arrive(node, session int32) error {
 	if c.watch != nil {
 		c.watch.arrived()
 	}
+	if c.router != nil {
+		c.router.arrived(slot)
+	}
 	if c.handoffs != nil {
 		c.handoffs.begin(slot)
 		return nil
 	}
 	p := &c.pools[0]
 	if c.router != nil {
-		c.router.arrived(slot)
-		id, rank, placed, err := c.router.place(p, slot)
+		d, placed, err := c.router.place(p, slot)
 		if placed {
-			r.Worker = id*int32(p.ranks) + rank
-			p.submit(slot, id, rank)
+			r.Worker = d.Worker*int32(p.ranks) + d.Rank
+			p.submit(slot, d.Worker, d.Rank)
 		}
 		return err
 	}
@@ -433,7 +439,7 @@ func (c *cluster) abandon(slot int32, r *engine.Request) {
 		return
 	}
 	r.Status = schemas.StatusUnfinished
-	if c.handoffs == nil && c.router != nil && c.router.abandoned(slot) {
+	if c.router != nil && c.router.abandoned(slot) && c.handoffs == nil {
 		c.record.result(r, math.NaN())
 		return
 	}

@@ -34,6 +34,9 @@ func (c *cluster) endPass(p *pool, id int32) {
 			var ended []engine.Terminal
 			if w.took[rank] {
 				c.recordPass(p, id, rank)
+				if c.router != nil {
+					c.router.observe(p, id, rank, k, c.now)
+				}
 				ended = k.Pass().Ended
 			} else {
 				c.sawIdle(w, rank)
@@ -189,7 +192,9 @@ func (c *cluster) coast(p *pool, id int32, end, horizon float64, waiting bool) (
 		if c.router != nil {
 			c.router.observe(p, id, 0, rank, end)
 			for _, f := range pass.Prefilled {
-				c.router.prefilled(p, f.Slot, end)
+				if c.handoffs == nil {
+					c.router.prefilled(p, f.Slot, end)
+				}
 			}
 		}
 		w.pass++

@@ -63,7 +63,7 @@ func (t *routing) arrived(slot int32) {
 
 // place asks the router of a pool for a rank. With placed false the request waits until release
 // hands it over.
-func (t *routing) place(p *pool, slot int32) (worker, rank int32, placed bool, err error) {
+func (t *routing) place(p *pool, slot int32) (d router.Decision, placed bool, err error) {
 	r := &t.c.requests.Slots[slot]
 	nodes := t.c.source.nodes
 	q := router.Request{Slot: slot, Tokens: r.Prompt, PolicyClass: -1}
@@ -76,7 +76,7 @@ func (t *routing) place(p *pool, slot int32) (worker, rank int32, placed bool, e
 	if nodes.Priority != nil {
 		q.Priority, q.StrictPriority, q.PolicyClass = nodes.Priority[r.Node], nodes.StrictPriority[r.Node], nodes.PolicyClass[r.Node]
 	}
-	d, placed, err := t.routers[p.index()].Arrive(&q, t.c.now)
+	d, placed, err = t.routers[p.index()].Arrive(&q, t.c.now)
 	switch {
 	case err != nil:
 	case placed:
@@ -84,16 +84,16 @@ func (t *routing) place(p *pool, slot int32) (worker, rank int32, placed bool, e
 	default:
 		t.entered[p.index()][slot] = t.c.now
 	}
-	return d.Worker, d.Rank, placed, err
+	return d, placed, err
 }
 
 // release takes the next request out of a pool's queue that may go on now.
-func (t *routing) release(p *pool) (slot, worker, rank int32, ok bool) {
-	slot, d, ok := t.routers[p.index()].Release(t.c.now)
+func (t *routing) release(p *pool) (slot int32, d router.Decision, ok bool) {
+	slot, d, ok = t.routers[p.index()].Release(t.c.now)
 	if ok {
 		t.decided(p, slot, d)
 	}
-	return slot, d.Worker, d.Rank, ok
+	return slot, d, ok
 }
 
 // decided records a decision.
@@ -160,13 +160,22 @@ func (t *routing) abandoned(slot int32) (waited bool) {
 // releases hands over the requests that a pool's router lets go on now, and returns their number.
 func (c *cluster) releases(p *pool) (n int32) {
 	for ; ; n++ {
-		slot, worker, rank, ok := c.router.release(p)
+		slot, d, ok := c.router.release(p)
 		if !ok {
 			return n
 		}
-		c.requests.Slots[slot].Worker = worker*int32(p.ranks) + rank
-		p.submit(slot, worker, rank)
+		if c.handoffs != nil {
+			c.deliver(p, slot, d.Worker, d.Rank, c.reported(p, slot, d))
+			continue
+		}
+		c.requests.Slots[slot].Worker = d.Worker*int32(p.ranks) + d.Rank
+		p.submit(slot, d.Worker, d.Rank)
 	}
+}
+
+// reported is the overlap of a decision that a request's record has, in tokens.
+func (c *cluster) reported(p *pool, slot int32, d router.Decision) int32 {
+	return int32(min(int64(d.Selected)*p.spec.Engine.BlockTokens, c.requests.Slots[slot].Prompt))
 }
 
 // firstTokens tells the router of the requests of a pass that got their first token before the

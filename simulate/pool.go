@@ -108,10 +108,11 @@ type pool struct {
 }
 
 // newPool makes a pool with its initial workers, all of them active.
-// With events its ranks log KV events, unless nobody looks at those of the pool.
-func (c *cluster) newPool(spec *schemas.PoolSpec, exact, events bool) pool {
+// With events its ranks log KV events, unless nobody looks at those of the pool; with each also
+// generated blocks as soon as they are full.
+func (c *cluster) newPool(spec *schemas.PoolSpec, exact, events, each bool) pool {
 	events = events && spec.Pool != schemas.PoolDecode && spec.Engine.PrefixCaching
-	p := pool{role: spec.Pool, watch: c.watch, spec: spec, ranks: int(spec.Engine.DataParallelRanks), build: c.rankBuilder(&spec.Engine, spec.Pool, exact, events)}
+	p := pool{role: spec.Pool, watch: c.watch, spec: spec, ranks: int(spec.Engine.DataParallelRanks), build: c.rankBuilder(&spec.Engine, spec.Pool, exact, events, events && each)}
 	for range spec.Workers {
 		p.add(active)
 	}
@@ -120,7 +121,7 @@ func (c *cluster) newPool(spec *schemas.PoolSpec, exact, events bool) pool {
 
 // rankBuilder returns what makes a rank of the engine, given its scheduler id. Ranks of a
 // worker are made one after the other.
-func (c *cluster) rankBuilder(e *schemas.EngineSpec, role schemas.Pool, exact, events bool) func(scheduler int) engine.Rank {
+func (c *cluster) rankBuilder(e *schemas.EngineSpec, role schemas.Pool, exact, events, each bool) func(scheduler int) engine.Rank {
 	if e.Backend == schemas.BackendSGLang {
 		cfg := sglang.NewConfig(e, role, c.content.PathTokens(), !math.IsInf(c.limit, 1))
 		cfg.Exact, cfg.Events, cfg.Metrics = cfg.Exact || exact, events, c.watch.measures()
@@ -133,7 +134,8 @@ func (c *cluster) rankBuilder(e *schemas.EngineSpec, role schemas.Pool, exact, e
 		}
 	}
 	cfg := vllm.NewConfig(e, role, c.content.PathTokens(), !math.IsInf(c.limit, 1))
-	cfg.Exact, cfg.Events, cfg.Metrics = cfg.Exact || exact, events, c.watch.measures()
+	cfg.Exact, cfg.Events, cfg.GeneratedEvents = cfg.Exact || exact, events, each
+	cfg.Metrics = c.watch.measures()
 	return func(scheduler int) engine.Rank {
 		return vllm.NewRank(cfg, e, scheduler, &c.requests, c.content, c.record.gap)
 	}

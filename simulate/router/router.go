@@ -214,7 +214,7 @@ func (r *Router) Arrive(q *Request, nowMS float64) (d Decision, placed bool, err
 		}
 	}
 	for int(q.Slot) >= len(r.requests) {
-		r.requests = append(r.requests, request{})
+		r.requests = append(r.requests, request{target: -1})
 	}
 	x := &r.requests[q.Slot]
 	shared := min(q.Shared, q.Tokens/r.cfg.BlockTokens)
@@ -304,6 +304,9 @@ func (r *Router) Prefilled(slot int32, nowMS float64) { r.unload(slot, nowMS) }
 // Ended notes that a request is over: completed, rejected, handed off from a prefill pool, or
 // cancelled while it waits or runs.
 func (r *Router) Ended(slot int32, nowMS float64) {
+	if int(slot) >= len(r.requests) {
+		return
+	}
 	x := &r.requests[slot]
 	if x.target < 0 {
 		if x.overlaps != nil {

@@ -258,7 +258,9 @@ func (k *Rank) finish(slot int32) {
 	r := k.request(slot)
 	k.leaveRunning(r)
 	k.handoffs.generation++
-	if !k.prefills() {
+	if k.prefills() {
+		k.advertise(r)
+	} else {
 		k.giveBack(r)
 	}
 }

@@ -76,6 +76,9 @@ func (k *Rank) emitBursts(endMS float64) {
 			from := r.Computed / k.cfg.BlockTokens
 			if r.Computed = r.Length(); k.pool.Caching() {
 				k.cache(r, max(from, int64(len(r.Blocks))), r.Computed/k.cfg.BlockTokens)
+				if k.cfg.GeneratedEvents {
+					k.announce(r, from, r.Computed/k.cfg.BlockTokens)
+				}
 			}
 			k.emitOne(slot, endMS)
 			k.pass.OutputTokens++

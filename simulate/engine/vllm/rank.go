@@ -55,6 +55,9 @@ type Config struct {
 	Exact bool
 	// Events lets the ranks log which blocks become visible and cease to be.
 	Events bool
+	// GeneratedEvents logs blocks of generated tokens as soon as they are full, not when their
+	// request ends; it needs Events, Exact and a content that keeps generated tokens.
+	GeneratedEvents bool
 }
 
 // NewConfig takes the parameters of the engine; pathTokens is Content.PathTokens.

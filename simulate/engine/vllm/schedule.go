@@ -5,6 +5,7 @@ import (
 
 	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/kv"
 )
 
 const (
@@ -66,6 +67,9 @@ func (k *Rank) schedule(slot int32, head bool) verdict {
 	}
 	if k.pool.Caching() {
 		k.cache(r, start/cfg.BlockTokens, end/cfg.BlockTokens)
+		if cfg.GeneratedEvents {
+			k.announce(r, start/cfg.BlockTokens, end/cfg.BlockTokens)
+		}
 	}
 
 	prompt := min(end, r.Prompt) - prefix
@@ -127,6 +131,18 @@ func (k *Rank) cache(r *engine.Request, from, to int64) {
 		}
 		r.Blocks = append(r.Blocks, k.pool.Store(page, at.position))
 		k.next(&at)
+	}
+}
+
+// announce logs the full blocks of generated tokens from up to, not including, to. The pool
+// stores them when the request gives them back.
+func (k *Rank) announce(r *engine.Request, from, to int64) {
+	if from = max(from, r.Identified); from >= to {
+		return
+	}
+	k.content.Extend(r, to)
+	for _, element := range r.Path[from:to] {
+		k.events.Add(kv.Stored(element, 0))
 	}
 }
 
