@@ -2,7 +2,6 @@ package differential
 
 import (
 	"context"
-	"math"
 	"strconv"
 	"strings"
 )
@@ -23,7 +22,8 @@ const tiesQuery = `SELECT coalesce(exp(sum(ln(n))), 1) AS outcomes FROM (
 	SELECT count(*) AS n FROM (SELECT *, min(cost) OVER (PARTITION BY node, routing_ordinal) AS least FROM routing_candidates)
 	WHERE cost = least GROUP BY node, routing_ordinal)`
 
-// outcomes is the number of outcomes that the ties of the program's run in out can have.
+// outcomes is the number of outcomes that the ties of the program's run in out can have, 1 where
+// there is no run.
 func (k *Checker) outcomes(ctx context.Context, dir, out string) float64 {
 	limited, cancel := context.WithTimeout(ctx, programLimit)
 	defer cancel()
@@ -31,7 +31,7 @@ func (k *Checker) outcomes(ctx context.Context, dir, out string) float64 {
 	lines := strings.Split(strings.TrimSpace(done.Stdout), "\n")
 	n, err := strconv.ParseFloat(lines[len(lines)-1], 64)
 	if done.Exit != 0 || err != nil {
-		return math.Inf(1)
+		return 1
 	}
 	return n
 }
