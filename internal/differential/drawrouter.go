@@ -21,6 +21,10 @@ func (r *random) router(c *Case) {
 		}
 	}
 	set(0.3, "overlap_score_credit", pick(r, 0, 0.5, 1, 2.5, r.Float64()))
+	if r.chance(0.3) { // what the document has words for
+		set(0.4, "prefill_load_scale", pick(r, 0, 0.25, 2, 8, r.Float64()))
+		return
+	}
 	set(0.25, "overlap_score_credit_decay", pick(r, 0.5, 1, 3, r.Float64()*10))
 	set(0.3, "prefill_load_scale", pick(r, 0, 0.25, 2, 8, r.Float64()))
 	set(0.05, "overlap_score_weight", pick[any](r, 0, 2, 0.5))
