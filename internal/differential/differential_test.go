@@ -100,6 +100,9 @@ func TestShrink(t *testing.T) {
 		return map[string]any{"summary": map[string]any{"rows": json.Number(fmt.Sprint(rows))}}, nil
 	})
 	program := func(_ context.Context, dir string, args ...string) parity.Execution {
+		if args[0] == "query" {
+			return parity.Execution{Exit: 2}
+		}
 		rows, long := longOutputs(dir)
 		if long > 0 {
 			rows++

@@ -92,7 +92,7 @@ func draw(r *random) *Case {
 			}
 		}
 	}
-	if r.chance(0.4) {
+	if r.chance(0.35) {
 		r.router(c)
 	}
 	return c

@@ -21,7 +21,7 @@ func (r *random) router(c *Case) {
 		}
 	}
 	set(0.3, "overlap_score_credit", pick(r, 0, 0.5, 1, 2.5, r.Float64()))
-	if r.chance(0.3) { // what the document has words for
+	if r.chance(0.5) { // what the document has words for
 		set(0.4, "prefill_load_scale", pick(r, 0, 0.25, 2, 8, r.Float64()))
 		return
 	}
