@@ -37,11 +37,15 @@ type Outcome struct {
 	Arrived, Ended, Passes int64
 }
 
-// InvariantError is a run that could not go on (spec 05 section 8.3).
-type InvariantError struct{ Message string }
+// InvariantError is a run that could not go on (spec 05 section 8.3). Details say who waits
+// for what, a line each.
+type InvariantError struct {
+	Message string
+	Details []string
+}
 
 func invariantf(format string, a ...any) error {
-	return &InvariantError{fmt.Sprintf(format, a...)}
+	return &InvariantError{Message: fmt.Sprintf(format, a...)}
 }
 
 func (e *InvariantError) Error() string { return "replay invariant violated: " + e.Message }
@@ -182,18 +186,6 @@ func (c *cluster) advance(to float64) {
 		p.seconds += float64(p.existing) * (to - c.now) / 1000.0
 	}
 	c.now = to
-}
-
-// stuck decides what it means that no instant is left.
-func (c *cluster) stuck() error {
-	live := c.requests.Live()
-	if live == 0 && c.source.exhausted() {
-		return nil
-	}
-	if live > 0 {
-		return &InvariantError{fmt.Sprintf("the run cannot go on: a pass without effect or duration, and %d requests in flight that need more KV blocks or a larger token budget than the engine has", live)}
-	}
-	return &InvariantError{"the run cannot go on: no event is left although the source is not exhausted"}
 }
 
 // instant does all work that is possible at the current time.

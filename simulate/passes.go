@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"fmt"
 	"math/bits"
 
 	"github.com/dynosim/dynosim/simulate/engine"
@@ -213,5 +212,5 @@ func (c *cluster) coast(p *pool, id int32, end, horizon float64, waiting bool) (
 const maxPassMS = 1.8e13
 
 func (c *cluster) tooLong(p *pool, id int32, start, end float64) error {
-	return &InvariantError{fmt.Sprintf("%sworker %d: a pass at %g ms would last %g ms; the longest simulated pass is %g ms", p.prefix(), id, start, end-start, float64(maxPassMS))}
+	return invariantf("%sworker %d: a pass at %g ms would last %g ms; the longest simulated pass is %g ms", p.prefix(), id, start, end-start, float64(maxPassMS))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dynosim/dynosim/internal/pipeline"
 	"github.com/dynosim/dynosim/schemas"
+	"github.com/dynosim/dynosim/simulate"
 )
 
 // Exit codes (spec 07 section 7).
@@ -74,6 +75,11 @@ func report(ctx context.Context, stderr io.Writer, err error) int {
 		return exitUsage
 	}
 	fmt.Fprintln(stderr, "dynosim:", err)
+	if stuck, ok := errors.AsType[*simulate.InvariantError](err); ok {
+		for _, line := range stuck.Details {
+			fmt.Fprintln(stderr, " ", line)
+		}
+	}
 	return exitFailed
 }
 

@@ -117,8 +117,8 @@ type Rank interface {
 	Reserve() (slot int32, missingTokens int64)
 	Activate(slot int32)
 	CancelDestination(slot int32)
-	// Pending is the number of pending destinations.
-	Pending() int
+	// Waits says what requests wait for, for the diagnosis of a run that cannot go on.
+	Waits() []Wait
 	// Idle reports whether the rank has neither running nor waiting requests.
 	Idle() bool
 	// Decide schedules a pass at startMS and returns when the rank alone would be done.

@@ -35,9 +35,6 @@ func (k *Rank) Accept(slot int32) bool {
 	return true
 }
 
-// Pending is the number of accepted destinations without pages.
-func (k *Rank) Pending() int { return k.handoffs.pending.Len() }
-
 // Reserve tries to give the first pending destination the pages of its prompt. It returns
 // the request and the tokens that have to be moved in whole pages, or -1. What a failed
 // attempt touched in the tree stays touched.

@@ -57,9 +57,6 @@ func (k *Rank) Accept(slot int32) bool {
 	return true
 }
 
-// Pending is the number of accepted destinations without blocks.
-func (k *Rank) Pending() int { return k.handoffs.pending.Len() }
-
 // Reserve tries to give the first pending destination the blocks of its prompt. It returns
 // the request and the tokens that have to be moved in whole blocks, or -1.
 func (k *Rank) Reserve() (slot int32, missing int64) {

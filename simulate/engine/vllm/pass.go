@@ -116,6 +116,9 @@ func (k *Rank) admit() {
 		r := k.request(slot)
 		if r.Stage == engine.Activated {
 			k.admitActivated(next)
+			if k.budget == 0 {
+				return
+			}
 			continue
 		}
 		whole := k.blocksFor(r.Length())

@@ -1,0 +1,84 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dynosim/dynosim/schemas"
+)
+
+// shownWaits is how many requests a diagnosis names.
+const shownWaits = 20
+
+// stuck decides what it means that no instant is left: the end, or an error that says who waits
+// for what.
+func (c *cluster) stuck() error {
+	open := c.requests.Live()
+	if open == 0 && c.source.exhausted() {
+		return nil
+	}
+	if open == 0 {
+		return &InvariantError{Message: fmt.Sprintf("the run cannot go on at %g ms: no event is left although the source is not exhausted", c.now)}
+	}
+	waits := c.waits()
+	e := &InvariantError{
+		Message: fmt.Sprintf("the run cannot go on at %g ms: no event is left and %d of %d requests are in flight", c.now, open, c.requests.Created()),
+		Details: waits,
+	}
+	if len(waits) > 0 {
+		e.Message += "; " + waits[0]
+	}
+	if n := len(waits); n > shownWaits {
+		e.Details = append(waits[:shownWaits], fmt.Sprintf("and %d more", n-shownWaits))
+	}
+	return e
+}
+
+// waits names what each request in flight waits for, in order of arrival.
+func (c *cluster) waits() (lines []string) {
+	type wait struct {
+		creation int32
+		text     string
+	}
+	var found []wait
+	seen := map[int32]bool{}
+	add := func(slot int32, text string) {
+		r := &c.requests.Slots[slot]
+		if r.Source {
+			slot = r.Twin
+		}
+		if !seen[slot] {
+			seen[slot] = true
+			found = append(found, wait{r.Creation, fmt.Sprintf("request %d %s", r.Node, text)})
+		}
+	}
+	for i := range c.pools {
+		p := &c.pools[i]
+		for id, w := range p.workers {
+			for rank, k := range w.ranks {
+				where := fmt.Sprintf("%sworker %d", p.prefix(), id)
+				if p.ranks > 1 {
+					where += fmt.Sprintf(" rank %d", rank)
+				}
+				for _, wait := range k.Waits() {
+					add(wait.Slot, fmt.Sprintf("%s (%s)", wait.Why, where))
+				}
+			}
+		}
+		for _, t := range p.parked {
+			add(t.slot, "waits for an active "+schemas.PoolNames[p.role]+" worker")
+		}
+	}
+	if h := c.handoffs; h != nil {
+		for slot := range c.requests.Slots {
+			if r := &c.requests.Slots[slot]; r.Node >= 0 && !r.Source {
+				add(int32(slot), "waits for "+actionNames[h.of[slot].waits])
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b wait) int { return int(a.creation - b.creation) })
+	for _, w := range found {
+		lines = append(lines, w.text)
+	}
+	return lines
+}
