@@ -261,6 +261,8 @@ type RunRow struct {
 	SLA                                       schemas.SLA
 	// TelemetryIntervalMS is 0 without telemetry.
 	TelemetryIntervalMS float64
+	// ScalingPolicy is empty without.
+	ScalingPolicy string
 }
 
 func writeRun(w *tableWriter, r *RunRow) error {
@@ -275,5 +277,6 @@ func writeRun(w *tableWriter, r *RunRow) error {
 		w.f64Null([]float64{r.SLA.ITLMS})
 		w.f64Null([]float64{r.SLA.E2EMS})
 		w.f64Has([]float64{r.TelemetryIntervalMS}, []bool{r.TelemetryIntervalMS > 0})
+		w.str(1, true, func(int) (string, bool) { return r.ScalingPolicy, r.ScalingPolicy != "" })
 	})
 }

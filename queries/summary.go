@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dynosim/dynosim/schemas"
@@ -67,6 +68,8 @@ func (s *Summary) append(b []byte) []byte {
 // Report reads the tables of one run directory.
 type Report struct {
 	db *database
+	// ticks says that the run has the table ticks.
+	ticks bool
 }
 
 // OpenReport opens the tables of the run directory dir. The directory needs the tables
@@ -90,6 +93,7 @@ func OpenReport(ctx context.Context, dir string, o Options) (*Report, error) {
 	}
 	r := &Report{db: db}
 	present, err := db.addRun(ctx, dir)
+	r.ticks = slices.Contains(present, schemas.Ticks.Name)
 	if err == nil {
 		err = r.addEmpty(ctx, present)
 	}

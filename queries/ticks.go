@@ -8,16 +8,19 @@ import (
 )
 
 // tickSections are the members of prediction.json that a run with telemetry or a scaling policy has, in
-// order: whether rows say that it has them, and the file of their entries.
+// order: how many of them it has, 0 or 1, and the file of their entries.
 var tickSections = []struct{ name, present, file string }{
-	{"telemetry", "SELECT count(*) FROM ticks WHERE kind <> 'scaling'", "20_telemetry.sql"},
-	{"lifecycle_operations", "SELECT count(*) FROM ticks WHERE kind = 'scaling'", "40_lifecycle.sql"},
-	{"ticks", "SELECT count(*) FROM ticks WHERE kind = 'scaling'", "30_scaling.sql"},
+	{"telemetry", "SELECT count(telemetry_interval_ms) FROM run", "20_telemetry.sql"},
+	{"lifecycle_operations", "SELECT count(scaling_policy) FROM run", "40_lifecycle.sql"},
+	{"ticks", "SELECT count(scaling_policy) FROM run", "30_scaling.sql"},
 }
 
 // writeTicks writes the members telemetry, lifecycle_operations and ticks of prediction.json that the run has
 // (spec 05 sections 9 and 10), each with a comma before it.
 func (r *Report) writeTicks(ctx context.Context, w io.Writer) error {
+	if !r.ticks {
+		return nil
+	}
 	prepared := false
 	for _, s := range tickSections {
 		var n int64

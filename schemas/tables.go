@@ -217,6 +217,7 @@ var Run = Table{Name: "run", Version: 1, Stage: "simulate", Doc: "the run itself
 	{"sla_itl_ms", tFloat64, true, "bound on the mean gap of a request"},
 	{"sla_e2e_ms", tFloat64, true, "bound on the end-to-end latency"},
 	{"telemetry_interval_ms", tFloat64, true, "time between telemetry samples; null without telemetry"},
+	{"scaling_policy", tString, true, "what changed the number of workers: script; null when nothing did"},
 }}
 
 // AllTables lists every table in the order of the stages.

@@ -358,6 +358,9 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 	if !(end-c.now < maxPassMS) {
 		return false, 0, c.tooLong(p, id, c.now, end)
 	}
+	if w.sight != nil {
+		w.sight.beganMS = c.now
+	}
 	for rank, k := range w.ranks {
 		if !w.took[rank] {
 			k.Skip(c.now, end)
@@ -365,7 +368,6 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 		}
 		k.Emit(end)
 		pass := k.Pass()
-		w.decided(rank, pass)
 		effect = effect || pass.Effect()
 		repeat = max(repeat, pass.Repeat)
 		for _, a := range pass.Admitted {

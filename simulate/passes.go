@@ -203,7 +203,6 @@ func (c *cluster) coast(p *pool, id int32, end, horizon float64, waiting bool) (
 		if end = rank.Coast(); !(end-start < maxPassMS) {
 			return end, c.tooLong(p, id, start, end)
 		}
-		w.decided(0, pass)
 	}
 	return end, nil
 }

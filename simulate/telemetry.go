@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/dynosim/dynosim/schemas"
+	"github.com/dynosim/dynosim/simulate/engine"
 	"github.com/dynosim/dynosim/simulate/scaling"
 )
 
@@ -27,15 +28,20 @@ func newTelemetry(intervalMS float64) telemetry {
 	return telemetry{intervalMS: intervalMS, nextMS: math.Inf(1)}
 }
 
-// counted counts what the counters of a rank gained.
-func (t *telemetry) counted(role schemas.Pool, from, to *counters) {
+// counters are the interval figures of a pool.
+type counters struct{ preemptions, hitTokens, cacheTokens int64 }
+
+// passed counts a pass that ended. Retractions of SGLang are no preemptions here, as in the reference.
+func (t *telemetry) passed(p *pool, pass *engine.Pass) {
 	n := &t.decode
-	if role == schemas.PoolPrefill {
+	if p.role == schemas.PoolPrefill {
 		n = &t.prefill
 	}
-	n.preemptions += to.preemptions - from.preemptions
-	n.hitTokens += to.hitTokens - from.hitTokens
-	n.cacheTokens += to.cacheTokens - from.cacheTokens
+	if p.spec.Engine.Backend != schemas.BackendSGLang {
+		n.preemptions += int64(pass.Preempted)
+	}
+	n.hitTokens += pass.HitTokens
+	n.cacheTokens += pass.CacheTokens
 }
 
 // startTelemetry takes the baseline, at the end of instant 0.

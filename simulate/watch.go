@@ -27,17 +27,11 @@ type watch struct {
 type gauge struct {
 	active, idle     int64
 	running, waiting int32
-	counters         counters
 }
-
-// counters are cumulative figures of a rank.
-type counters struct{ preemptions, hitTokens, cacheTokens int64 }
 
 // sight is what the watch keeps of a worker.
 type sight struct {
 	gauges []gauge
-	// counters are the true ones, which the gauges show later.
-	counters []counters
 	// passes has the last pass of each rank since the last scaling tick, where fresh says so.
 	passes []seenPass
 	// beganMS is the begin of the pass in flight.
@@ -55,7 +49,7 @@ type seenPass struct {
 }
 
 func newSight(ranks int, nowMS float64) *sight {
-	s := &sight{gauges: make([]gauge, ranks), counters: make([]counters, ranks), passes: make([]seenPass, ranks), publishedMS: make([]float64, ranks)}
+	s := &sight{gauges: make([]gauge, ranks), passes: make([]seenPass, ranks), publishedMS: make([]float64, ranks)}
 	s.publish(nowMS)
 	return s
 }
@@ -105,21 +99,6 @@ func (p *pool) refresh(w *worker, rank int) {
 	g := &s.gauges[rank]
 	g.active, g.idle = w.ranks[rank].Gauges()
 	g.running, g.waiting = w.ranks[rank].Queues()
-	if now := s.counters[rank]; now != g.counters {
-		p.watch.samples.counted(p.role, &g.counters, &now)
-		g.counters = now
-	}
-}
-
-// decided takes the figures of a pass that begins.
-func (w *worker) decided(rank int, pass *engine.Pass) {
-	if s := w.sight; s != nil {
-		s.beganMS = pass.StartMS
-		n := &s.counters[rank]
-		n.preemptions += int64(pass.Preempted)
-		n.hitTokens += pass.HitTokens
-		n.cacheTokens += pass.CacheTokens
-	}
 }
 
 // sawPass takes the figures of a rank's pass that ended.
@@ -129,6 +108,7 @@ func (c *cluster) sawPass(p *pool, w *worker, rank int, pass *engine.Pass) {
 	}
 	p.refresh(w, rank)
 	c.watch.samples.observed = true
+	c.watch.samples.passed(p, pass)
 	if p.role != schemas.PoolPrefill {
 		for _, t := range c.watch.windows() {
 			t.Forwards += pass.Forwards
@@ -141,9 +121,10 @@ func (c *cluster) sawPass(p *pool, w *worker, rank int, pass *engine.Pass) {
 	}
 }
 
-// sawIdle notes the end of a pass of the worker in which the rank had no part.
+// sawIdle notes the end of a pass of the worker in which the rank had no part. A pass of no length
+// says nothing of it.
 func (c *cluster) sawIdle(w *worker, rank int) {
-	if w.sight != nil && c.watch.policy != nil {
+	if w.sight != nil && c.watch.policy != nil && c.now > w.sight.beganMS {
 		w.sight.passes[rank] = seenPass{fresh: true, durationMS: c.now - w.sight.beganMS}
 		w.sight.publishedMS[rank] = c.now
 	}

@@ -22,6 +22,10 @@ type Case struct {
 	Args, Engine map[string]any
 	// Ranks is the number of attention data-parallel ranks of a worker; 0 is one.
 	Ranks int
+	// Startup is how long a new worker starts, in seconds; Scaling is the plan of scripted scaling, nil
+	// for none.
+	Startup float64
+	Scaling map[string]any
 	// Rows are the lines of the trace.
 	Rows []map[string]any
 	// Router holds the settings of the KV router, nil for round robin; Policy is its file with
@@ -44,6 +48,9 @@ func (c *Case) Call() map[string]any {
 	if c.Ranks > 1 {
 		launch["dp_size"] = c.Ranks
 	}
+	if c.Startup > 0 {
+		launch["startup_time"] = c.Startup
+	}
 	args["extra_engine_args"] = launch
 	args["capture_per_request"] = true
 	call := map[string]any{"kind": c.Kind, "args": args}
@@ -52,6 +59,9 @@ func (c *Case) Call() map[string]any {
 	}
 	if c.Kind == "trace" {
 		call["trace_files"] = []string{"trace.jsonl"}
+	}
+	if c.Scaling != nil {
+		call["scaling_plan"] = c.Scaling
 	}
 	return call
 }
@@ -143,7 +153,7 @@ func (c *Case) String() string {
 // clone copies the case, rows and mappings included.
 func (c *Case) clone() *Case {
 	d := *c
-	d.Args, d.Engine, d.Router = maps.Clone(c.Args), maps.Clone(c.Engine), maps.Clone(c.Router)
+	d.Args, d.Engine, d.Router, d.Scaling = maps.Clone(c.Args), maps.Clone(c.Engine), maps.Clone(c.Router), maps.Clone(c.Scaling)
 	d.Rows = slices.Clone(c.Rows)
 	return &d
 }

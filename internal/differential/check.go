@@ -73,7 +73,7 @@ func (k *Checker) Check(ctx context.Context, c *Case) (*Judgement, error) {
 	}
 	var ran []execution
 	for _, way := range c.Ways() {
-		out, done, err := k.run(ctx, way, dir, c.Router != nil)
+		out, done, err := k.run(ctx, way, dir, c.options(way)...)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +118,7 @@ func (k *Checker) judge(expected map[string]any, ran []execution) *Judgement {
 // endless judges a case on which the reference does not end: the program must end, and
 // must not report.
 func (k *Checker) endless(ctx context.Context, c *Case, dir string) (*Judgement, error) {
-	_, done, err := k.run(ctx, parity.Replay, dir, false)
+	_, done, err := k.run(ctx, parity.Replay, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -129,18 +129,26 @@ func (k *Checker) endless(ctx context.Context, c *Case, dir string) (*Judgement,
 	return j, nil
 }
 
-// run runs the program; with candidates it records what the router chooses from.
-func (k *Checker) run(ctx context.Context, way parity.Way, dir string, candidates bool) (out string, done parity.Execution, err error) {
+// options are the options that say what the document cannot, and that record what a router chooses
+// from.
+func (c *Case) options(way parity.Way) (options []string) {
+	if way == parity.Predict && c.Args["capture_telemetry"] == true {
+		options = append(options, "--telemetry-interval", fmt.Sprint(orElse(c.Args["telemetry_sample_interval_ms"], 1000)))
+	}
+	if c.Router != nil {
+		options = append(options, "--capture", "routing=full")
+	}
+	return options
+}
+
+// run runs the program with the options that the case needs.
+func (k *Checker) run(ctx context.Context, way parity.Way, dir string, options ...string) (out string, done parity.Execution, err error) {
 	out = filepath.Join(k.Scratch, "out-"+string(way))
 	if err := os.RemoveAll(out); err != nil {
 		return "", done, err
 	}
 	limited, cancel := context.WithTimeout(ctx, programLimit)
 	defer cancel()
-	args := way.Args(out, true)
-	if candidates {
-		args = append(args, "--capture", "routing=full")
-	}
-	done = k.Program(limited, dir, args...)
+	done = k.Program(limited, dir, append(way.Args(out, true), options...)...)
 	return out, done, ctx.Err()
 }

@@ -6,7 +6,7 @@ import "math"
 // the document has no words for something in the call.
 func (c *Case) Document() (document map[string]any, ok bool) {
 	source, ok := c.source()
-	if !ok {
+	if !ok || c.Scaling != nil {
 		return nil, false
 	}
 	load, ok := c.load()

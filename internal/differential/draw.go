@@ -95,6 +95,7 @@ func draw(r *random) *Case {
 	if r.chance(0.35) {
 		r.router(c)
 	}
+	r.watched(c)
 	return c
 }
 

@@ -28,6 +28,22 @@ def second_entry():
     return module.run_replay_json
 
 
+class Scripted:
+    """The scaling policy of a scaling_plan; ticks holds the snapshots it was given."""
+
+    def __init__(self, plan):
+        self.plan, self.ticks = plan, []
+
+    def initial_tick_ms(self):
+        return float(self.plan["first_ms"])
+
+    def on_tick(self, snapshot):
+        self.ticks.append(snapshot)
+        answer = {"target_prefill": None, "target_decode": None, "next_tick_ms": snapshot["now_ms"] + self.plan["every_ms"]}
+        answer.update(self.plan.get("ticks", {}).get(str(snapshot["tick_ordinal"]), {}))
+        return answer
+
+
 def report(call):
     if call["kind"] == "spec":
         out = json.loads(second_entry()(json.dumps(call["payload"])))
@@ -36,12 +52,21 @@ def report(call):
     args = dict(call["args"])
     if call.get("router_config") is not None:
         args["router_config"] = _core.KvRouterConfig(**call["router_config"])
+    if call.get("scaling_plan") is not None:
+        args["scaling_policy"] = Scripted(call["scaling_plan"])
     if call["kind"] == "trace":
         out = _core.run_mocker_trace_replay(call["trace_files"], **args)
     else:
         lead = [args.pop(k) for k in ("input_tokens", "output_tokens", "request_count")]
         out = _core.run_mocker_synthetic_trace_replay(*lead, **args)
-    return {"summary": dict(out.summary), "per_request": out.per_request, "coverage": out.coverage}
+    answer = {"summary": dict(out.summary), "per_request": out.per_request, "coverage": out.coverage, "telemetry": out.telemetry}
+    if "scaling_policy" in args:
+        operations = [dict(op) for op in out.lifecycle_operations]
+        for op in operations:
+            # The ids of released requests are random; their number is not.
+            op["topology_released_request_count"] = len(op.pop("topology_released_request_uuids"))
+        answer.update(lifecycle_operations=operations, ticks=args["scaling_policy"].ticks)
+    return answer
 
 
 for line in sys.stdin:

@@ -52,10 +52,22 @@ func smaller(c *Case) func(yield func(*Case) bool) {
 				}
 			}
 		}
+		for _, leave := range []func(*Case){
+			func(c *Case) { c.Scaling = nil },
+			func(c *Case) { c.Startup = 0 },
+			func(c *Case) { c.Ranks = 0 },
+		} {
+			d := c.clone()
+			leave(d)
+			if !reflect.DeepEqual(c, d) && !yield(d) {
+				return
+			}
+		}
 		for _, settings := range []func(*Case) map[string]any{
 			func(c *Case) map[string]any { return c.Args },
 			func(c *Case) map[string]any { return c.Engine },
 			func(c *Case) map[string]any { return c.Router },
+			func(c *Case) map[string]any { return c.Scaling },
 		} {
 			for _, key := range slices.Sorted(maps.Keys(settings(c))) {
 				d := c.clone()
@@ -112,7 +124,13 @@ func halves(v any) []any {
 			return []any{f}
 		}
 	case map[string]any:
-		return nil
+		var out []any
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			less := maps.Clone(v)
+			delete(less, key)
+			out = append(out, less)
+		}
+		return out
 	}
 	list := reflect.ValueOf(v)
 	if v == nil || list.Kind() != reflect.Slice || list.Len() < 2 {

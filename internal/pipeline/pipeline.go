@@ -243,7 +243,12 @@ func (r *runner) simulate(ctx context.Context, w *lower.Workload) (float64, erro
 	if r.Spec.Disaggregated() {
 		prefillGPUs = r.Spec.Pools[0].Engine.GPUsPerWorker()
 	}
+	policy := ""
+	if r.Spec.Scaling.Enabled {
+		policy = "script"
+	}
 	return float64(wall) / float64(time.Millisecond), r.recorder.WriteRun(metrics.RunRow{
+		ScalingPolicy:       policy,
 		TelemetryIntervalMS: r.Spec.TelemetryIntervalMS,
 		Stack:               string(r.Spec.Stack), LastInstantMS: outcome.LastInstantMS,
 		PrefillWorkerSeconds: outcome.PrefillWorkerSeconds, DecodeWorkerSeconds: outcome.DecodeWorkerSeconds,
