@@ -20,6 +20,12 @@ func (k *Rank) measure() {
 			m.Decoding.Add(r.Length())
 		}
 	}
+	// Destinations that begin to run have nothing to compute and decode at once.
+	for _, a := range k.pass.Admitted {
+		if r := k.request(a.Slot); r.Pass != k.passes && k.remaining(r) > 0 {
+			m.Decoding.Add(r.Length())
+		}
+	}
 }
 
 // prefilled tells whether the pass computed prompt tokens of the request.
