@@ -359,7 +359,7 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 		return false, 0, c.tooLong(p, id, c.now, end)
 	}
 	if w.sight != nil {
-		w.sight.beganMS = c.now
+		w.sight.beganMS, w.sight.forward = c.now, false
 	}
 	for rank, k := range w.ranks {
 		if !w.took[rank] {
@@ -368,6 +368,9 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 		}
 		k.Emit(end)
 		pass := k.Pass()
+		if w.sight != nil && pass.Scheduled > 0 {
+			w.sight.forward = true
+		}
 		effect = effect || pass.Effect()
 		repeat = max(repeat, pass.Repeat)
 		for _, a := range pass.Admitted {
