@@ -196,7 +196,18 @@ func (e *Engine) Query(ctx context.Context, sql string, w io.Writer, o QueryOpti
 	return e.explain(err)
 }
 
-// Named runs a named query. With several runs its rows are those of every run by itself,
+// UnknownQueryError is the name of a query that does not come with dynosim.
+type UnknownQueryError struct {
+	Name string
+	// Allowed are the names there are.
+	Allowed []string
+}
+
+func (e *UnknownQueryError) Error() string {
+	return fmt.Sprintf("there is no query named %q: there are %s", e.Name, strings.Join(e.Allowed, ", "))
+}
+
+// Named runs a named query; an *UnknownQueryError is a name that is none. With several runs its rows are those of every run by itself,
 // with a leading column run.
 func (e *Engine) Named(ctx context.Context, name string, w io.Writer, o QueryOptions) error {
 	all := NamedQueries()
@@ -206,7 +217,7 @@ func (e *Engine) Named(ctx context.Context, name string, w io.Writer, o QueryOpt
 		for k, n := range all {
 			names[k] = n.Name
 		}
-		return fmt.Errorf("there is no query named %q: there are %s", name, strings.Join(names, ", "))
+		return &UnknownQueryError{name, names}
 	}
 	return e.Query(ctx, e.perRun(all[i].SQL), w, o)
 }

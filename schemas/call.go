@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"path"
+	"slices"
 
 	"github.com/dynosim/dynosim/schemas/strict"
 )
@@ -70,6 +71,19 @@ func ParseCall(name string, data []byte) (*Call, error) {
 		return nil, problems
 	}
 	return c, nil
+}
+
+// IsCall reports whether a document is meant as a call: a mapping with the key args, or one with kind that
+// is no other document.
+func IsCall(name string, data []byte) bool {
+	root, problems := readCall(name, data)
+	if len(problems) > 0 || !root.IsMapping() {
+		return path.Ext(name) == ".json"
+	}
+	has := func(key string) bool {
+		return slices.ContainsFunc(root.Members, func(m strict.Member) bool { return m.Key == key })
+	}
+	return has("args") || has("kind") && !has("engine")
 }
 
 // readCall parses the text. A YAML flow mapping starts like JSON, so what is not JSON by

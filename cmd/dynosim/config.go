@@ -29,12 +29,33 @@ func (c *configFlags) check() error {
 	return nil
 }
 
+// stageSpec reads a document of either kind, which the stages take: that of predict, or the call of replay.
+func (c *configFlags) stageSpec(cmd *cobra.Command) (*schemas.RunSpec, error) {
+	name, text, err := readDocument(c.config, cmd.InOrStdin())
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if !schemas.IsCall(name, text) {
+		return c.parse(name, text)
+	}
+	for _, flag := range []string{"set", "stack"} {
+		if cmd.Flags().Changed(flag) {
+			return nil, usageError{fmt.Errorf("--%s is for the document of predict; %s is a call", flag, name)}
+		}
+	}
+	return callSpec(name, text)
+}
+
 // spec reads the document and lowers it to the run specification.
 func (c *configFlags) spec(cmd *cobra.Command) (*schemas.RunSpec, error) {
 	name, text, err := readDocument(c.config, cmd.InOrStdin())
 	if err != nil {
 		return nil, usageError{err}
 	}
+	return c.parse(name, text)
+}
+
+func (c *configFlags) parse(name string, text []byte) (*schemas.RunSpec, error) {
 	document, err := schemas.ParsePrediction(name, text, schemas.Stack(c.stack), c.overrides...)
 	if err != nil {
 		return nil, err

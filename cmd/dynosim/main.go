@@ -9,12 +9,15 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dynosim/dynosim/internal/pipeline"
 	"github.com/dynosim/dynosim/schemas"
+	"github.com/dynosim/dynosim/schemas/strict"
 	"github.com/dynosim/dynosim/simulate"
 )
 
@@ -48,11 +51,34 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := unknownCommand(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil {
 		return 0
 	}
 	return report(ctx, stderr, err)
+}
+
+// unknownCommand is the error of a first argument that is no command, nil otherwise. It comes before the
+// options, which would be said to be unknown.
+func unknownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return nil
+	}
+	// Cobra adds these two when it runs.
+	names := []string{"help", "completion"}
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	if slices.Contains(names, args[0]) || strings.HasPrefix(args[0], "__complete") {
+		return nil
+	}
+	if near := strict.Nearest(args[0], names); near != "" {
+		return usageError{fmt.Errorf("unknown command %q (did you mean %s?); see dynosim --help", args[0], near)}
+	}
+	return usageError{fmt.Errorf("unknown command %q; allowed: %s", args[0], strings.Join(names[2:], ", "))}
 }
 
 // report prints an error, a line for each thing that is wrong, and returns the exit code.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -56,9 +57,14 @@ leading column run. Without SQL, queries are read from standard input: a prompt 
 				})
 			}
 			if output != "" {
-				return rundir.Replace(output, ask)
+				err = rundir.Replace(output, ask)
+			} else {
+				err = ask(cmd.OutOrStdout())
 			}
-			return ask(cmd.OutOrStdout())
+			if unknown := (*queries.UnknownQueryError)(nil); errors.As(err, &unknown) {
+				return usageError{err}
+			}
+			return err
 		},
 	}
 	flags := cmd.Flags()

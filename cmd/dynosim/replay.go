@@ -25,14 +25,7 @@ func newReplay() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			call, err := schemas.ParseCall(name, text)
-			if err != nil {
-				return err
-			}
-			if err := call.ReadPolicies(os.ReadFile); err != nil {
-				return err
-			}
-			spec, err := call.RunSpec()
+			spec, err := callSpec(name, text)
 			if err != nil {
 				return err
 			}
@@ -43,6 +36,18 @@ func newReplay() *cobra.Command {
 	out.register(cmd)
 	out.registerCache(cmd)
 	return cmd
+}
+
+// callSpec lowers a call to the run specification.
+func callSpec(name string, text []byte) (*schemas.RunSpec, error) {
+	call, err := schemas.ParseCall(name, text)
+	if err != nil {
+		return nil, err
+	}
+	if err := call.ReadPolicies(os.ReadFile); err != nil {
+		return nil, err
+	}
+	return call.RunSpec()
 }
 
 // plain turns the error of a file operation into one that names the file first.

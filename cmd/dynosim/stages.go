@@ -89,7 +89,7 @@ order given. With --config the section traffic.source of a document is the sourc
 			return printStage(cmd, result, &schemas.Requests, &schemas.Blocks, &schemas.AuthoredOutputs)
 		},
 	}
-	config.register(cmd, "a YAML document whose source to read, in place of SOURCE")
+	config.register(cmd, "a document of predict or replay whose source to read, in place of SOURCE")
 	flags := cmd.Flags()
 	flags.StringVar(&format, "format", "", "trace format: mooncake, mooncake-delta, applied_compute_agentic or dynamo")
 	flags.Int64Var(&blockTokens, "block-size", 0, "tokens that one block id stands for (512; for dynamo what the file says)")
@@ -104,7 +104,7 @@ func ingestSpec(cmd *cobra.Command, config *configFlags, args []string, format s
 	case config.config != "" && (len(args) > 0 || flags.Changed("format") || flags.Changed("block-size")):
 		return nil, usageError{errors.New("the source is either that of --config or named by arguments with --format and --block-size, not both")}
 	case config.config != "":
-		return config.spec(cmd)
+		return config.stageSpec(cmd)
 	case flags.Changed("set"):
 		return nil, usageError{errors.New("--set changes the document of --config: name one")}
 	case len(args) == 0:
@@ -191,7 +191,7 @@ func newLower() *cobra.Command {
 			if err := cmp.Or(out.check(), config.check()); err != nil {
 				return err
 			}
-			spec, err := config.spec(cmd)
+			spec, err := config.stageSpec(cmd)
 			if err != nil {
 				return err
 			}
@@ -204,7 +204,7 @@ func newLower() *cobra.Command {
 			return printStage(cmd, result, &schemas.Nodes, &schemas.Edges, &schemas.Chains, &schemas.NodeOutputs)
 		},
 	}
-	config.register(cmd, "the YAML document with load and stop; - reads standard input (required)")
+	config.register(cmd, "the document of predict or replay with load and stop; - reads standard input (required)")
 	out.register(cmd)
 	return cmd
 }
@@ -214,22 +214,22 @@ func newSimulate() *cobra.Command {
 	var out outputFlags
 	cmd := &cobra.Command{
 		Use:     "simulate LOWERED -c FILE",
-		Short:   "Simulate a lowered workload on the deployment of a YAML document",
+		Short:   "Simulate a lowered workload on the deployment of a document",
 		Example: "  dynosim simulate lowered -c prediction.yaml -o out",
 		Args:    usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(config.check(), out.check(cmd)); err != nil {
 				return err
 			}
-			spec, err := config.spec(cmd)
+			spec, err := config.stageSpec(cmd)
 			if err != nil {
 				return err
 			}
-			spec.CapturePerRequest = out.capture
+			spec.CapturePerRequest = spec.CapturePerRequest || out.capture
 			return out.simulate(cmd, spec, args[0])
 		},
 	}
-	config.register(cmd, "the YAML document; - reads standard input (required)")
+	config.register(cmd, "the document of predict or replay; - reads standard input (required)")
 	out.register(cmd)
 	return cmd
 }

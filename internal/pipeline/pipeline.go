@@ -115,6 +115,7 @@ func (r *runner) openFrom() error {
 	if err := sameLoad(f.path, f.manifest, r.Spec); err != nil {
 		return err
 	}
+	noteOtherFiles(f.path, f.manifest, r.Spec, r.Observer)
 	r.front = &front{from: f, inputs: f.manifest.Inputs, ingest: f.manifest.Ingest, lower: f.manifest.Lower}
 	return nil
 }

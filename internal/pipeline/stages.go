@@ -62,6 +62,7 @@ func Lower(ctx context.Context, o StageOptions) (*StageResult, error) {
 	if err := sameSource(in.path, in.manifest, o.Spec); err != nil {
 		return nil, err
 	}
+	noteOtherFiles(in.path, in.manifest, o.Spec, o.Observer)
 	return runStage(ctx, o, lowerTables(o.Spec.Source.Format), func(ctx context.Context, dir *rundir.Dir, r *metrics.Recorders) (*front, error) {
 		f, err := lowerFolder(ctx, in, o.Spec, o.Observer, r)
 		if err != nil {
@@ -158,21 +159,23 @@ func Report(ctx context.Context, o ReportOptions) (*Result, error) {
 // reportTables checks that the tables of a report are there, in versions this program knows.
 func reportTables(path string, m *rundir.Manifest, capture bool) error {
 	for _, t := range schemas.AllTables {
-		records := t == &schemas.Nodes || t == &schemas.Admissions || t == &schemas.Routing
 		i := slices.IndexFunc(m.Tables, func(e rundir.TableEntry) bool { return e.Name == t.Name })
 		switch {
 		case i >= 0 && m.Tables[i].Version != t.Version:
 			return fmt.Errorf("%s: table %s has version %d, this program reads version %d", path, t.Name, m.Tables[i].Version, t.Version)
-		case i >= 0 || t.Stage != "simulate" && t != &schemas.Nodes || t.Agentic:
-		case slices.Contains(OptionalTables, t.Name) && !(capture && records), slices.Contains(tickTables, t.Name):
-		case records:
-			return fmt.Errorf("%s has no table %s, which the per-request records need", path, t.Name)
-		default:
+		case i >= 0:
+		case slices.Contains(reported, t):
 			return fmt.Errorf("%s is not a run: it has no table %s", path, t.Name)
+		case t == &schemas.Nodes || capture && (t == &schemas.Admissions || t == &schemas.Routing):
+			return fmt.Errorf("%s has no table %s, which the per-request records need", path, t.Name)
 		}
 	}
 	return nil
 }
+
+// reported are the tables that every report is made of; others are there where the run had something to
+// put in them.
+var reported = []*schemas.Table{&schemas.RequestResults, &schemas.Passes, &schemas.TokenGaps, &schemas.Run}
 
 // plain drops the operation and the path from the error of a file operation: the message names
 // what was meant.

@@ -163,7 +163,7 @@ func (d *decoder) object(path string, n *Node, obj *Object) {
 		case f == nil && obj.Hints[m.Key] != "":
 			d.failKey(join(path, m.Key), n, m, "%s", obj.Hints[m.Key])
 		case f == nil:
-			d.failKey(join(path, m.Key), n, m, "unknown key%s; allowed: %s", suggestion(m.Key, obj.names(tag)), obj.keys(tag))
+			d.failKey(join(path, m.Key), n, m, "%s", unknownKey(m.Key, obj.names(tag)))
 		case f.name == obj.Tag:
 		case !f.appliesTo(tag):
 			if m.Value.Kind == NullKind {

@@ -58,6 +58,19 @@ func suggestion(word string, candidates []string) string {
 	return ""
 }
 
+// fewKeys is how many keys are listed beside a suggestion.
+const fewKeys = 12
+
+// unknownKey says what may stand in place of a key. Where one of many is meant in all likelihood, the others are
+// left out.
+func unknownKey(key string, allowed []string) string {
+	near := suggestion(key, allowed)
+	if near != "" && len(allowed) > fewKeys {
+		return "unknown key" + near
+	}
+	return "unknown key" + near + "; allowed: " + listed(allowed)
+}
+
 // listed is the candidates in alphabetical order, separated by commas.
 func listed(candidates []string) string {
 	if len(candidates) == 0 {

@@ -42,7 +42,7 @@ func Override(root *Node, obj *Object, argument string, ordinal int) (*Node, Pro
 		if field = obj.field(key); field == nil && obj.Hints[key] != "" {
 			return fail(path, "%s", obj.Hints[key])
 		} else if field == nil {
-			return fail(path, "unknown key%s; allowed: %s", suggestion(key, obj.names("")), obj.keys(""))
+			return fail(path, "%s", unknownKey(key, obj.names("")))
 		}
 	}
 	value, problems := s.readYAML([]byte(text))
