@@ -37,6 +37,20 @@ func (f *Folder) open(t *schemas.Table) (*tableReader, error) {
 	return openTable(f.path, t, rows)
 }
 
+// size is the number of rows of a table, once its file has been found to have so many, at
+// most limit.
+func (f *Folder) size(t *schemas.Table, limit int64) (int, error) {
+	r, err := f.open(t)
+	if err != nil {
+		return 0, err
+	}
+	defer r.close()
+	if n := r.rows(); n > limit {
+		return 0, &DamagedError{r.path, fmt.Errorf("%d rows are more than can be numbered", n)}
+	}
+	return int(r.rows()), nil
+}
+
 // read opens a table, hands its rows to each in ranges, and closes it.
 func (f *Folder) read(t *schemas.Table, each func(r *tableReader, lo, hi int)) error {
 	r, err := f.open(t)
@@ -58,14 +72,17 @@ func (f *Folder) read(t *schemas.Table, each func(r *tableReader, lo, hi int)) e
 // it is null in all rows. named is called for each row that has a session name, in order; the bytes
 // are valid during the call.
 func (f *Folder) Nodes(named func(session int32, name []byte)) (*NodeColumns, error) {
-	n := int(f.Rows(&schemas.Nodes))
+	n, err := f.size(&schemas.Nodes, math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
 	c := &NodeColumns{
 		RequestIndex: make([]int32, n), Session: make([]int32, n), ReleaseMS: make([]float64, n),
 		InputTokens: make([]int32, n), OutputTokens: make([]int32, n), Chain: make([]int32, n), ChainTokens: make([]int32, n),
 		Priority: make([]int32, n), StrictPriority: make([]uint32, n), PolicyClass: make([]int32, n),
 	}
 	sessions, routing := false, false
-	err := f.read(&schemas.Nodes, func(r *tableReader, lo, hi int) {
+	err = f.read(&schemas.Nodes, func(r *tableReader, lo, hi int) {
 		r.i32("request_index", c.RequestIndex[lo:hi])
 		r.i32Null("session", c.Session[lo:hi])
 		for _, s := range c.Session[lo:hi] {
@@ -129,9 +146,12 @@ func (f *Folder) Edges(each func(c *EdgeColumns) error) error {
 
 // Chains reads the table chains.
 func (f *Folder) Chains() (*ChainColumns, error) {
-	n := int(f.Rows(&schemas.Chains))
+	n, err := f.size(&schemas.Chains, math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
 	c := &ChainColumns{Parent: make([]int32, n), Block: make([]uint32, n)}
-	err := f.read(&schemas.Chains, func(r *tableReader, lo, hi int) {
+	err = f.read(&schemas.Chains, func(r *tableReader, lo, hi int) {
 		r.i32Null("parent", c.Parent[lo:hi])
 		r.u32("block", c.Block[lo:hi])
 	})
@@ -141,7 +161,10 @@ func (f *Folder) Chains() (*ChainColumns, error) {
 // NodeOutputs reads the prescribed output tokens of nodes nodes; node i owns tokens[start[i]:start[i+1]].
 // Both are nil when there are none.
 func (f *Folder) NodeOutputs(nodes int) (start []int64, tokens []uint32, err error) {
-	n := int(f.Rows(&schemas.NodeOutputs))
+	n, err := f.size(&schemas.NodeOutputs, 1<<40)
+	if err != nil {
+		return nil, nil, err
+	}
 	if n > 0 {
 		start, tokens = make([]int64, nodes+1), make([]uint32, n)
 	}

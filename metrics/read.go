@@ -80,8 +80,19 @@ func (r *tableReader) check(rows int64) error {
 			return fmt.Errorf("column %d is %s %s, table %s has %s", i+1, d.Name(), d.PhysicalType(), r.table.Name, c.Name)
 		}
 	}
-	if n := r.f.NumRows(); n != rows {
+	n := r.f.NumRows()
+	if n != rows {
 		return fmt.Errorf("it has %d rows, the manifest says %d", n, rows)
+	}
+	for g := range r.f.NumRowGroups() {
+		part := r.f.RowGroup(g).NumRows()
+		if part < 0 || part > n {
+			return errShort
+		}
+		n -= part
+	}
+	if n != 0 {
+		return errors.New("not a whole Parquet file: its row groups do not add up to its rows")
 	}
 	return nil
 }
