@@ -260,19 +260,20 @@ func (c *cluster) endSource(t task) {
 	p, h := &c.pools[0], &c.handoffs.of[t.slot]
 	twin := c.requests.Slots[t.slot].Twin
 	if twin >= 0 {
-		w, k := p.rank(h.prefillWorker)
+		// A worker that drains may be gone by now when it rejected the request.
+		w, rank := p.workers[h.prefillWorker/int32(p.ranks)], p.rankOf(h.prefillWorker)
 		if w.busy {
-			w.park(p.rankOf(h.prefillWorker), t)
+			w.park(rank, t)
 			return
 		}
 		if !math.IsNaN(h.heldMS) {
-			k.ReleaseSource(twin)
+			w.ranks[rank].ReleaseSource(twin)
 			if c.router != nil {
-				c.router.observe(p, h.prefillWorker/int32(p.ranks), p.rankOf(h.prefillWorker), k, c.now)
+				c.router.observe(p, h.prefillWorker/int32(p.ranks), rank, w.ranks[rank], c.now)
 			}
 			w.owned--
 			p.wake(h.prefillWorker / int32(p.ranks))
-			p.refresh(w, p.rankOf(h.prefillWorker))
+			p.refresh(w, rank)
 		}
 		c.requests.DropTwin(twin)
 	}

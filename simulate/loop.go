@@ -432,7 +432,7 @@ func (c *cluster) finish() error {
 // in flight did not happen.
 func (c *cluster) abandon(slot int32, r *engine.Request) {
 	if c.handoffs != nil && c.handoffs.of[slot].ended {
-		c.record.handedOff(r, &c.handoffs.of[slot])
+		c.settleHandoff(slot)
 		return
 	}
 	r.Status = schemas.StatusUnfinished

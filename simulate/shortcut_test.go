@@ -198,9 +198,37 @@ func drawSpec(t *rapid.T) *schemas.RunSpec {
 		e.NumBlocks += rapid.SampledFrom([]int64{0, 100 / e.BlockTokens, 400}).Draw(t, "more pages")
 	}
 	e.StartupMS = rapid.SampledFrom([]float64{0, 7, 15.5}).Draw(t, "startup")
-	return &schemas.RunSpec{Pools: schemas.AggregatedPool(e, rapid.IntRange(1, 3).Draw(t, "workers")), Router: drawRouter(t), CaptureRouting: true,
+	spec := &schemas.RunSpec{Pools: schemas.AggregatedPool(e, rapid.IntRange(1, 3).Draw(t, "workers")), Router: drawRouter(t), CaptureRouting: true,
 		TimeLimitMS:         rapid.SampledFrom([]float64{math.Inf(1), math.Inf(1), 12.5, 60, 200}).Draw(t, "limit"),
 		TelemetryIntervalMS: rapid.SampledFrom([]float64{0, 0, 5, 10, 33.3}).Draw(t, "telemetry"), Scaling: drawScaling(t)}
+	if rapid.IntRange(0, 2).Draw(t, "disaggregated") > 0 {
+		disaggregate(t, spec)
+	}
+	return spec
+}
+
+// disaggregate splits the workers into a prefill and a decode pool.
+func disaggregate(t *rapid.T, spec *schemas.RunSpec) {
+	prefill := spec.Pools[0]
+	decode := prefill
+	prefill.Pool, decode.Pool = schemas.PoolPrefill, schemas.PoolDecode
+	decode.Workers = rapid.IntRange(1, 3).Draw(t, "decode workers")
+	e := &decode.Engine
+	e.NumBlocks += rapid.SampledFrom([]int64{0, 5, 60}).Draw(t, "more blocks")
+	e.MaxSequences = rapid.SampledFrom([]int64{1, 2, 5, schemas.Unlimited}).Draw(t, "decode sequences")
+	e.DataParallelRanks = rapid.Int64Range(1, 2).Draw(t, "decode ranks")
+	e.PrefixCaching = rapid.Bool().Draw(t, "decode caching")
+	if rapid.Bool().Draw(t, "decode timing") {
+		e.Timing = schemas.TimingSpec{Kind: schemas.TimingFixed, DecodeMS: rapid.SampledFrom([]float64{0, 1, 2.5}).Draw(t, "decode time")}
+	}
+	spec.Pools = []schemas.PoolSpec{prefill, decode}
+	spec.Transfer = schemas.TransferSpec{
+		BandwidthGBPerSecond: rapid.SampledFrom([]float64{0, 0.001, 1}).Draw(t, "bandwidth"), BytesPerToken: 1000,
+		Timing: rapid.SampledFrom([]schemas.TransferTiming{schemas.TransferFull, schemas.TransferMissing}).Draw(t, "transfer timing"),
+	}
+	for i := range spec.Scaling.Decisions {
+		spec.Scaling.Decisions[i].Prefill = rapid.SampledFrom([]int32{-1, -1, 0, 1, 2, 3}).Draw(t, "prefill target")
+	}
 }
 
 // drawScaling draws a script, or none.
@@ -241,7 +269,10 @@ func TestShortCuts(t *testing.T) {
 		if got, want := outcome.DecodeWorkerSeconds, wanted.DecodeWorkerSeconds; math.Abs(got-want) > 1e-9*want {
 			t.Fatalf("worker seconds %v, want %v", got, want)
 		}
-		outcome.DecodeWorkerSeconds = wanted.DecodeWorkerSeconds
+		if got, want := outcome.PrefillWorkerSeconds, wanted.PrefillWorkerSeconds; math.Abs(got-want) > 1e-9*want {
+			t.Fatalf("prefill worker seconds %v, want %v", got, want)
+		}
+		outcome.DecodeWorkerSeconds, outcome.PrefillWorkerSeconds = wanted.DecodeWorkerSeconds, wanted.PrefillWorkerSeconds
 		if outcome != wanted {
 			t.Fatalf("outcome %+v, want %+v", outcome, wanted)
 		}

@@ -9,6 +9,8 @@ import (
 // Waits says what the requests of the rank wait for that do not run, and what the running ones
 // lack, each kind once: those behind the first wait for it.
 func (k *Rank) Waits() (waits []engine.Wait) {
+	// The fields of steady requests become true.
+	k.settle(false)
 	add := func(slot int32, format string, a ...any) {
 		waits = append(waits, engine.Wait{Slot: slot, Why: fmt.Sprintf(format, a...)})
 	}

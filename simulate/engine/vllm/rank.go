@@ -136,7 +136,7 @@ type Rank struct {
 	lastEnd  float64
 	// prevEnd is the end of the pass before the last.
 	prevEnd float64
-	log      engine.GapLog
+	log     engine.GapLog
 
 	// hits is the result of the last look-up: leading visible blocks.
 	hits []int32
