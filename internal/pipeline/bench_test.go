@@ -21,7 +21,7 @@ func BenchmarkConversation(b *testing.B) {
 		"sglang": {"engine.backend=sglang", "engine.workers.aggregated.kv_cache.block_size=1",
 			"engine.workers.aggregated.kv_cache.capacity.blocks=2097152"},
 		"sglang-page-64": {"engine.backend=sglang"},
-		"kv-router":      {"router.policy=kv_router"},
+		"kv-router-4":    {"router.policy=kv_router"},
 		"kv-router-64":   {"router.policy=kv_router", "engine.workers.aggregated.parallelism.replicas=64"},
 		"kv-router-1024": {"router.policy=kv_router", "engine.workers.aggregated.parallelism.replicas=1024"},
 		"round-robin-64": {"engine.workers.aggregated.parallelism.replicas=64"},
