@@ -203,6 +203,7 @@ func (f *Folder) Run() (RunRow, error) {
 			return
 		}
 		r.str("stack", 1, func(_ int, s []byte) { row.Stack = string(s) })
+		r.str("source", 1, func(_ int, s []byte) { row.Source = schemas.SourceKind(s) })
 		for name, to := range map[string]*float64{
 			"last_instant_ms": &row.LastInstantMS, "prefill_worker_seconds": &row.PrefillWorkerSeconds, "decode_worker_seconds": &row.DecodeWorkerSeconds,
 		} {

@@ -223,7 +223,7 @@ func TestSourceTables(t *testing.T) {
 		r.WriteChains(ChainColumns{Parent: []int32{-1, 0}, Block: []uint32{0, 1}}),
 		r.WriteNodeOutputs(NodeOutputColumns{First: 0, Start: []int64{0, 0, 2}, Tokens: []uint32{8, 9, 7}}),
 		r.WriteNodeOutputs(NodeOutputColumns{First: 2, Start: []int64{2, 3}, Tokens: []uint32{8, 9, 7}}),
-		r.WriteRun(RunRow{Stack: "engine", LastInstantMS: 1, DecodeWorkerSeconds: 2, DecodeGPUsPerWorker: 4, SLA: schemas.SLA{TTFTMS: 5, ITLMS: math.NaN(), E2EMS: math.NaN()}}),
+		r.WriteRun(RunRow{Stack: "engine", Source: schemas.SourceTrace, LastInstantMS: 1, DecodeWorkerSeconds: 2, DecodeGPUsPerWorker: 4, SLA: schemas.SLA{TTFTMS: 5, ITLMS: math.NaN(), E2EMS: math.NaN()}}),
 		r.Close(),
 	} {
 		if err != nil {
@@ -259,7 +259,7 @@ func TestSourceTables(t *testing.T) {
 		},
 		&schemas.Chains: {"chain": {int32(0), int32(1)}, "parent": {nil, int32(0)}, "block": {int32(0), int32(1)}},
 		&schemas.Run: {
-			"stack": {"engine"}, "last_instant_ms": {1.0}, "prefill_worker_seconds": {0.0}, "decode_worker_seconds": {2.0}, "prefill_gpus_per_worker": {int64(0)},
+			"stack": {"engine"}, "source": {"trace"}, "last_instant_ms": {1.0}, "prefill_worker_seconds": {0.0}, "decode_worker_seconds": {2.0}, "prefill_gpus_per_worker": {int64(0)},
 			"decode_gpus_per_worker": {int64(4)}, "sla_ttft_ms": {5.0}, "sla_itl_ms": {nil}, "sla_e2e_ms": {nil}, "telemetry_interval_ms": {nil}, "scaling_policy": {nil},
 		},
 	} {

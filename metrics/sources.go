@@ -255,6 +255,7 @@ func (s *sourceWriter) writeLists(w *tableWriter, end []int, first int64, values
 // RunRow is the one row of the table run. NaN bounds are not set.
 type RunRow struct {
 	Stack                                     string
+	Source                                    schemas.SourceKind
 	LastInstantMS                             float64
 	PrefillWorkerSeconds, DecodeWorkerSeconds float64
 	PrefillGPUsPerWorker, DecodeGPUsPerWorker int64
@@ -268,6 +269,7 @@ type RunRow struct {
 func writeRun(w *tableWriter, r *RunRow) error {
 	return w.write(1, func(_, _ int) {
 		w.str(1, false, func(int) (string, bool) { return r.Stack, true })
+		w.str(1, false, func(int) (string, bool) { return string(r.Source), true })
 		w.f64([]float64{r.LastInstantMS})
 		w.f64([]float64{r.PrefillWorkerSeconds})
 		w.f64([]float64{r.DecodeWorkerSeconds})

@@ -224,6 +224,7 @@ func checkCustomPolicy(r *strict.Report, path string, policy *string) {
 func (a *EngineArgs) check(r *strict.Report, path string, role WorkerType) {
 	e := &a.Engine
 	at := func(key string) string { return path + ".engine." + key }
+	e.BlocksGiven = r.Has(at("num_gpu_blocks"))
 	if !r.OK(at("backend")) {
 		return
 	}
@@ -252,13 +253,7 @@ func (a *EngineArgs) check(r *strict.Report, path string, role WorkerType) {
 	if e.KVTransferBytesPerToken != nil && e.KVBytesPerToken != nil {
 		r.Fail(at("kv_bytes_per_token"), "is the old name of kv_transfer_bytes_per_token, which is given too")
 	}
-	if r.OK(at("timing_model")) && e.Timing.Type == TimingExternal {
-		switch provider := strings.TrimSpace(e.Timing.Provider); provider {
-		case "ais", "aic", "dynamo_profile":
-		default:
-			r.Fail(at("timing_model.provider"), "got %q, want one of ais, aic, dynamo_profile", provider)
-		}
-	}
+	a.checkMeasured(r, at, role)
 	e.checkStates(r, at)
 	a.checkOffload(r, at)
 }

@@ -75,9 +75,11 @@ const (
 // EngineConfig is the canonical engine mapping (spec 03 section 2). A nil pointer is not
 // given; MaxSequences, MaxBatchedTokens and MaxModelLen are Unlimited for null.
 type EngineConfig struct {
-	Backend                                        Backend
-	BlockTokens                                    *int64
-	NumBlocks                                      int64
+	Backend     Backend
+	BlockTokens *int64
+	NumBlocks   int64
+	// BlocksGiven says that num_gpu_blocks is in the document.
+	BlocksGiven                                    bool
 	MaxSequences, MaxBatchedTokens, MaxModelLen    int64
 	PrefixCaching, ChunkedPrefill                  bool
 	PrefillScheduleInterval, PrefillDecodeInterval int64
@@ -174,7 +176,7 @@ type EngineTiming struct {
 	Type                TimingKind
 	PrefillMS, DecodeMS float64
 	Provider            string
-	Config              *strict.Node
+	Config              *PerfConfig
 }
 
 func (t *EngineTiming) fields() *strict.Object {
@@ -187,7 +189,7 @@ func (t *EngineTiming) fields() *strict.Object {
 			strict.Float("prefill_ms", &t.PrefillMS, "Time of the prefill part of a pass, ms.").Min(0).Required().For(string(TimingFixed)),
 			strict.Float("decode_ms", &t.DecodeMS, "Time of the decode part of a pass, ms.").Min(0).Required().For(string(TimingFixed)),
 			strict.String("provider", &t.Provider, "Where measured data comes from.").Required().For(string(TimingExternal)),
-			strict.Raw("config", &t.Config, "a mapping", "Settings of the provider.").For(string(TimingExternal)),
+			strict.Section("config", &t.Config, (*PerfConfig).fields, "Settings of the provider.").Nullable().For(string(TimingExternal)),
 		},
 	}
 }

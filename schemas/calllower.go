@@ -104,6 +104,10 @@ func (a *EngineArgs) spec() EngineSpec {
 		DataParallelRanks:       a.DPSize,
 		TensorParallel:          a.TensorParallelSize,
 		PipelineParallel:        1,
+		Deployment:              a.deployment(),
+	}
+	if e.Timing.Type == TimingExternal {
+		out.Timing.Kind = TimingDefault
 	}
 	if e.Backend == BackendSGLang {
 		out.SGLang = e.sglang()
@@ -111,8 +115,8 @@ func (a *EngineArgs) spec() EngineSpec {
 	if a.StartupSeconds != nil {
 		out.StartupMS = *a.StartupSeconds * 1000
 	}
-	if e.NextN != nil {
-		out.Speculation = Speculation{DraftTokens: *e.NextN, AcceptRates: acceptRates(e.NextNAcceptRates, *e.NextN), Seed: e.MTPSeed}
+	if n := a.nextN(); n > 0 {
+		out.Speculation = Speculation{DraftTokens: n, AcceptRates: acceptRates(e.NextNAcceptRates, n), Seed: e.MTPSeed}
 	}
 	return out
 }
@@ -167,7 +171,7 @@ func (c *Call) missing() features {
 // missing adds what the engine asks for that this release does not have.
 func (a *EngineArgs) missing(f *features, path string) {
 	e := &a.Engine
-	f.need(e.Timing.Type == TimingExternal, path+".engine.timing_model.type: external")
+	f.need(e.Timing.Type == TimingExternal && strings.TrimSpace(e.Timing.Provider) == providerProfile, path+".engine.timing_model.provider: dynamo_profile")
 	f.need(e.StateCache != nil, path+".engine.state_cache")
 	f.need(e.KVCacheGroups != nil, path+".engine.kv_cache_groups")
 	f.need(e.NativeHostOffload != nil, path+".engine.native_host_offload")

@@ -62,6 +62,8 @@ func (w *WorkerRoles) fields() *strict.Object {
 
 // WorkerRole describes the workers of one role; they are all equal.
 type WorkerRole struct {
+	// Hardware replaces the engine's unless it is empty.
+	Hardware       string
 	Parallelism    Parallelism
 	Scheduler      Scheduler
 	KVCache        KVCache
@@ -76,6 +78,7 @@ func (w *WorkerRole) role(scheduler func(*Scheduler) *strict.Object) *strict.Obj
 	return &strict.Object{
 		Doc: "The workers of one role; they are all equal.",
 		Fields: []*strict.Field{
+			strict.String("hardware", &w.Hardware, "The GPU system of these workers. Left out: the engine's.").Nullable(),
 			strict.Group("parallelism", &w.Parallelism, (*Parallelism).fields, "Number and size of the workers."),
 			strict.Group("scheduler", &w.Scheduler, scheduler, "Limits of a pass."),
 			strict.Group("kv_cache", &w.KVCache, (*KVCache).fields, "The KV block pool of a rank."),

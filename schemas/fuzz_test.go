@@ -74,7 +74,7 @@ func checkSpec(t *testing.T, spec *RunSpec, err error) {
 	}
 	for i := range spec.Pools {
 		p, e := &spec.Pools[i], &spec.Pools[i].Engine
-		if p.Workers < 1 || e.NumBlocks < 1 || e.BlockTokens < 1 || e.MaxSequences < 1 || e.MaxBatchedTokens < 1 || e.MaxModelLen < 1 || e.BlockTokens != spec.BlockTokens() {
+		if p.Workers < 1 || e.NumBlocks < 1 && !e.Deployment.EstimateBlocks || e.BlockTokens < 1 || e.MaxSequences < 1 || e.MaxBatchedTokens < 1 || e.MaxModelLen < 1 || e.BlockTokens != spec.BlockTokens() {
 			t.Fatalf("out of bounds: %+v", spec)
 		}
 	}

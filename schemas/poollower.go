@@ -23,19 +23,13 @@ func (p *Prediction) pools() ([]PoolSpec, TransferSpec) {
 		}
 		if t.BandwidthGBPerSecond != nil {
 			transfer.BandwidthGBPerSecond = *t.BandwidthGBPerSecond
+			if transfer.BytesPerToken == 0 {
+				pools[0].Engine.Deployment = e.deployment(prefill)
+				pools[0].Engine.Deployment.TransferBytes = true
+			}
 		}
 	}
 	return pools, transfer
-}
-
-// missingTransfer adds what only the model's data could say about transfers.
-func (p *Prediction) missingTransfer(f *features) {
-	e := &p.Engine
-	if e.Mode != ModeDisaggregated || e.KVTransfer == nil || e.KVTransfer.BandwidthGBPerSecond == nil {
-		return
-	}
-	f.need(e.KVTransfer.BytesPerToken == 0 && e.Workers.Prefill.KVCache.BytesPerToken == 0,
-		"engine.kv_transfer.bytes_per_token: auto (give a number of bytes)")
 }
 
 // pools lowers the workers of a call, and how prompts move between them. Only the prefill

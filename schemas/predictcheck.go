@@ -19,6 +19,9 @@ func (p *Prediction) check(r *strict.Report) {
 		p.checkFormat(r)
 	}
 	p.Engine.check(r)
+	if p.Stack == StackDynamo {
+		p.Engine.checkQuantModes(r)
+	}
 	if p.Router != nil && r.OK("router") && p.Router.Policy == PolicyRoundRobin && p.Router.PrefillLoadModel.Type != loadModelNone {
 		r.Fail("router.prefill_load_model.type", "aic needs policy: kv_router; round_robin allows none only")
 	}
@@ -205,6 +208,9 @@ func (e *Engine) check(r *strict.Report) {
 	}
 	for _, role := range e.roles() {
 		role.check(r, e.Backend)
+		if e.Mode == ModeAggregated && role.Hardware != "" {
+			r.Fail(role.path+".hardware", "is for mode: disaggregated only; set engine.hardware")
+		}
 	}
 }
 
@@ -227,6 +233,18 @@ func (e *Engine) roles() []namedRole {
 		}
 	}
 	return out
+}
+
+// checkQuantModes refuses explicit quantisations, which are for the engine stack (spec 09
+// section 2.4).
+func (e *Engine) checkQuantModes(r *strict.Report) {
+	for _, role := range e.roles() {
+		for _, key := range []string{"gemm_quant_mode", "moe_quant_mode", "fmha_quant_mode", "kvcache_quant_mode"} {
+			if path := role.path + ".timing." + key; r.Has(path) {
+				r.Fail(path, "is for --stack engine only")
+			}
+		}
+	}
 }
 
 func (e *Engine) checkAggregated(r *strict.Report) {

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -39,15 +40,11 @@ func (p *Prediction) RunSpec() (*RunSpec, error) {
 func (p *Prediction) missing(t *Traffic) features {
 	var f features
 	e := &p.Engine
-	f.need(e.ContextTokens == 0, "engine.context_length: max (give a number of tokens)")
 	for _, w := range e.roles() {
-		f.need(w.Timing.Type == typeDefault, w.path+".timing.type: default (use polynomial or fixed)")
-		f.need(w.KVCache.Capacity.Type == typeDefault, w.path+".kv_cache.capacity.type: default (use fixed)")
 		f.need(w.KVCache.HostOffload != nil, w.path+".kv_cache.host_offload")
 		f.need(w.KVCache.G3Offload != nil, w.path+".kv_cache.g3_offload")
 	}
 	f.need(p.Router != nil && p.Router.PrefillLoadModel.Type != loadModelNone, "router.prefill_load_model.type: aic")
-	p.missingTransfer(&f)
 	f.need(p.Planner.enabled(), "planner.policy: enabled")
 	f.need(t.Source.Type == SourceTypeTrace && agenticFormat(t.Source.Format), fmt.Sprintf("traffic.source.format: %s", t.Source.Format))
 	f.need(t.Load.AgenticLanes != nil, "traffic.load.agentic_lanes")
@@ -112,9 +109,30 @@ func (e *Engine) spec(w *WorkerRole) EngineSpec {
 		TensorParallel:          w.Parallelism.Tensor,
 		PipelineParallel:        w.Parallelism.Pipeline,
 		StartupMS:               w.StartupSeconds * 1000,
+		Deployment:              e.deployment(w),
+	}
+	if e.ContextTokens == 0 {
+		out.MaxModelLen = Unlimited
+	}
+	if !out.NeedsModel() {
+		out.Deployment = DeploymentSpec{}
 	}
 	if e.Backend == BackendSGLang {
 		out.SGLang = defaultSGLang()
+	}
+	return out
+}
+
+// deployment is what a worker's measured data is looked up by (spec 09 section 9.5).
+func (e *Engine) deployment(w *WorkerRole) DeploymentSpec {
+	out := DeploymentSpec{
+		Model: e.Model, Hardware: cmp.Or(w.Hardware, e.Hardware), Version: e.BackendVersion,
+		MoETensor: w.Parallelism.MoETensor, MoEExpert: w.Parallelism.MoEExpert,
+		GEMMQuant: w.Timing.GEMMQuantMode, MoEQuant: w.Timing.MoEQuantMode, FMHAQuant: w.Timing.FMHAQuantMode, KVQuant: w.Timing.KVCacheQuantMode,
+		EstimateBlocks: w.KVCache.Capacity.Type == typeDefault, ModelContext: e.ContextTokens == 0 && e.Backend == BackendVLLM,
+	}
+	if f := w.KVCache.Capacity.MemoryFraction; f != nil {
+		out.MemoryFraction = *f
 	}
 	return out
 }

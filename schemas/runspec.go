@@ -188,13 +188,21 @@ type TimingKind string
 const (
 	TimingFixed      TimingKind = "fixed"
 	TimingPolynomial TimingKind = "polynomial"
+	// TimingDefault is measured data of the model on the GPU system (spec 09).
+	TimingDefault TimingKind = "default"
 )
 
 // TimingSpec describes the forward-pass timing model. PrefillMS and DecodeMS belong
-// to TimingFixed.
+// to TimingFixed, the other fields to TimingDefault.
 type TimingSpec struct {
 	Kind                TimingKind
 	PrefillMS, DecodeMS float64
+	// Passes prices the passes; it is nil until the specification is resolved.
+	Passes PassTimes
+	// KVOffset is added to the mean length of decoding requests, and DecodeFloorMS is the
+	// least time of a decode pass (spec 09 section 8).
+	KVOffset      int64
+	DecodeFloorMS float64
 }
 
 // Unlimited stands for "no limit" in the count fields of EngineSpec.
@@ -225,6 +233,8 @@ type EngineSpec struct {
 	StartupMS float64
 	// SGLang has the settings that only BackendSGLang reads.
 	SGLang SGLangSpec
+	// Deployment is what measured data is looked up by.
+	Deployment DeploymentSpec
 }
 
 // SGLangSpec is the settings of an SGLang rank before attention data parallelism changes

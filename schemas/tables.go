@@ -208,6 +208,7 @@ var Transfers = Table{Name: "transfers", Version: 1, Stage: "simulate", Doc: "on
 // Run holds the scalars of a run that no other table gives: one row.
 var Run = Table{Name: "run", Version: 1, Stage: "simulate", Doc: "the run itself: one row", Columns: []Column{
 	{"stack", tString, false, "reference stack whose rules applied"},
+	{"source", tString, false, "kind of source: synthetic or trace"},
 	{"last_instant_ms", tFloat64, false, "last instant the clock visited"},
 	{"prefill_worker_seconds", tFloat64, false, "provisioned prefill workers over time"},
 	{"decode_worker_seconds", tFloat64, false, "provisioned decode or aggregated workers over time"},

@@ -60,10 +60,7 @@ func Run(ctx context.Context, spec *schemas.RunSpec, w *lower.Workload, sink sch
 // run is Run; with exact no pass takes a short cut, which must not change any row.
 func run(ctx context.Context, spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, progress *Progress, exact bool) (Outcome, error) {
 	c := newCluster(spec, w, sink, progress, exact)
-	err := c.run(ctx)
-	if err == nil {
-		err = c.finish()
-	}
+	err := c.guarded(ctx)
 	out := Outcome{LastInstantMS: c.now, Arrived: int64(c.requests.Created()), Ended: c.ended, Passes: c.passes}
 	for i := range c.pools {
 		if p := &c.pools[i]; p.role == schemas.PoolPrefill {

@@ -178,10 +178,10 @@ func drawSpec(t *rapid.T) *schemas.RunSpec {
 		Preemption:     rapid.SampledFrom([]schemas.PreemptionMode{schemas.PreemptFIFO, schemas.PreemptLIFO}).Draw(t, "preemption"),
 		SpeedupRatio:   1, DecodeSpeedupRatio: 1, DataParallelRanks: rapid.Int64Range(1, 3).Draw(t, "ranks"),
 		PrefillScheduleInterval: rapid.Int64Range(1, 3).Draw(t, "interval"),
-		Timing: rapid.SampledFrom([]schemas.TimingSpec{
+		Timing: rapid.SampledFrom(append(measured(math.MaxInt64), []schemas.TimingSpec{
 			{Kind: schemas.TimingFixed, PrefillMS: 10, DecodeMS: 1}, {Kind: schemas.TimingFixed, PrefillMS: 0, DecodeMS: 2}, {Kind: schemas.TimingFixed, PrefillMS: 3.3},
 			{Kind: schemas.TimingFixed}, {Kind: schemas.TimingPolynomial},
-		}).Draw(t, "timing"),
+		}...)).Draw(t, "timing"),
 	}
 	if rapid.IntRange(0, 2).Draw(t, "sglang") == 0 {
 		e.Backend = schemas.BackendSGLang

@@ -44,6 +44,7 @@ func run(ctx context.Context) (ok bool, err error) {
 	backend := flag.String("backend", "", "compare the cases of this backend only")
 	agentic := flag.Bool("agentic", false, "draw graphs of plays instead of flat sources")
 	routed := flag.Bool("routed", false, "compare the cases of the KV router only")
+	queries := flag.Int("queries", 0, "compare the performance model on so many deployments instead, each with some ninety passes and KV sizes")
 	flag.Parse()
 	if !given("seed") {
 		*seed = rand.Uint64N(1e9)
@@ -55,6 +56,17 @@ func run(ctx context.Context) (ok bool, err error) {
 	binary, err := filepath.Abs(*program)
 	if err != nil {
 		return false, err
+	}
+	if *queries > 0 {
+		fmt.Printf("%d deployments of seed %d\n", *queries, *seed)
+		summary, err := differential.RunQueries(ctx, os.Stdout, differential.QueryOptions{
+			Program: parity.Binary(binary), Python: python, Seed: *seed, First: *first, Count: *queries, SaveTo: *save, Shown: *shown,
+		})
+		if err != nil {
+			return false, err
+		}
+		summary.Print(os.Stdout)
+		return summary.Different == 0, nil
 	}
 	fmt.Printf("%d cases of seed %d\n", *count, *seed)
 	summary, err := differential.Run(ctx, os.Stdout, differential.Options{

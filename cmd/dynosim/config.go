@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dynosim/dynosim/internal/perfmodel"
 	"github.com/dynosim/dynosim/schemas"
 )
 
@@ -12,6 +13,8 @@ import (
 type configFlags struct {
 	config, stack string
 	overrides     []string
+	// call says that the document was a call.
+	call bool
 }
 
 func (c *configFlags) register(cmd *cobra.Command, doc string) {
@@ -43,6 +46,7 @@ func (c *configFlags) stageSpec(cmd *cobra.Command) (*schemas.RunSpec, error) {
 			return nil, usageError{fmt.Errorf("--%s is for the document of predict; %s is a call", flag, name)}
 		}
 	}
+	c.call = true
 	return callSpec(name, text)
 }
 
@@ -61,4 +65,16 @@ func (c *configFlags) parse(name string, text []byte) (*schemas.RunSpec, error) 
 		return nil, err
 	}
 	return document.RunSpec()
+}
+
+// resolve fills in what the model and the measured data decide.
+func (c *configFlags) resolve(spec *schemas.RunSpec) error {
+	name := c.config
+	if name == "-" {
+		name = "standard input"
+	}
+	if c.call {
+		return perfmodel.Resolve(spec, perfmodel.CallNames(name))
+	}
+	return perfmodel.Resolve(spec, perfmodel.DocumentNames(name))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/dynosim/dynosim/internal/perfmodel"
 	"github.com/dynosim/dynosim/internal/pipeline"
 	"github.com/dynosim/dynosim/schemas"
 )
@@ -34,7 +35,7 @@ func (o *outputFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&o.format, "format", "table", "standard output: table, or json for the summary in one line")
 	flags.BoolVar(&o.capture, "capture-per-request", false, "write requests.jsonl and fill per_request of prediction.json")
 	flags.StringSliceVar(&o.captured, "capture", nil, "details to record: routing=full keeps every target of every decision of the KV router with its costs")
-	flags.StringVar(&o.detail, "detail", "all", "optional tables to keep: all, none, or a list of "+strings.Join(pipeline.OptionalTables, ","))
+	flags.StringVar(&o.detail, "detail", "all", "optional tables to keep: all, none, or a list of "+strings.Join(pipeline.OptionalTables, ",")+"; and what to explain after the run: "+strings.Join(perfmodel.Details, ","))
 	flags.StringVar(&o.hive, "hive", "", "put the run into a collection: the directory is DIR/run=NAME, in place of --output-dir")
 	flags.StringVar(&o.run, "run-name", "", "name of the run in the collection of --hive (from the configuration)")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
@@ -117,7 +118,7 @@ func (o *outputFlags) check(cmd *cobra.Command) error {
 	}
 	for _, name := range o.tables() {
 		if !slices.Contains(pipeline.OptionalTables, name) {
-			return usageError{fmt.Errorf("--detail %q: allowed are all, none, or a comma-separated list of %s", o.detail, strings.Join(pipeline.OptionalTables, ", "))}
+			return usageError{fmt.Errorf("--detail %q: allowed are all, none, or a comma-separated list of %s, %s", o.detail, strings.Join(pipeline.OptionalTables, ", "), strings.Join(perfmodel.Details, ", "))}
 		}
 	}
 	return nil
@@ -126,15 +127,23 @@ func (o *outputFlags) check(cmd *cobra.Command) error {
 // captureRouting is the value of --capture that records the candidates of decisions.
 const captureRouting = "routing=full"
 
-// tables is the value of --detail as a list.
+// tables is the optional tables to keep. A --detail that only asks for explanations keeps all.
 func (o *outputFlags) tables() []string {
-	switch o.detail {
-	case "all":
+	words := slices.DeleteFunc(strings.Split(o.detail, ","), func(word string) bool { return slices.Contains(perfmodel.Details, word) })
+	switch {
+	case o.detail == "none" || o.detail == "":
+		return nil
+	case len(words) == 0 || slices.Equal(words, []string{"all"}):
 		return pipeline.OptionalTables
-	case "none", "":
+	case slices.Equal(words, []string{"none"}):
 		return nil
 	}
-	return strings.Split(o.detail, ",")
+	return words
+}
+
+// explanations is what --detail wants explained after the run.
+func (o *outputFlags) explanations() []string {
+	return slices.DeleteFunc(strings.Split(o.detail, ","), func(word string) bool { return !slices.Contains(perfmodel.Details, word) })
 }
 
 // simulate runs the specification, on the lowered folder from unless that is empty, and prints the result.
@@ -151,13 +160,22 @@ func (o *outputFlags) simulate(cmd *cobra.Command, spec *schemas.RunSpec, from s
 		}
 		dir = filepath.Join(o.hive, "run="+name)
 	}
+	explainer := perfmodel.Explain(spec, o.explanations())
 	result, err := pipeline.Run(cmd.Context(), pipeline.Options{
 		Spec: spec, Dir: dir, Overwrite: o.overwrite, Optional: o.tables(), From: from, Cache: o.cache, Observer: observer(cmd, o.quiet),
 	})
 	if err != nil {
 		return err
 	}
-	return printResult(cmd, o.format, result)
+	if err := printResult(cmd, o.format, result); err != nil {
+		return err
+	}
+	// Explanations are for a person; standard output in JSON stays one line.
+	explained := cmd.OutOrStdout()
+	if o.format == "json" {
+		explained = cmd.ErrOrStderr()
+	}
+	return explainer.Write(explained, width(explained))
 }
 
 // printResult prints the summary of a run.

@@ -26,6 +26,9 @@ func newPredict() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := config.resolve(spec); err != nil {
+				return err
+			}
 			spec.CapturePerRequest = out.capture
 			return out.simulate(cmd, spec, "")
 		},

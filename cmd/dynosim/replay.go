@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dynosim/dynosim/internal/perfmodel"
 	"github.com/dynosim/dynosim/schemas"
 )
 
@@ -27,6 +28,9 @@ func newReplay() *cobra.Command {
 			}
 			spec, err := callSpec(name, text)
 			if err != nil {
+				return err
+			}
+			if err := perfmodel.Resolve(spec, perfmodel.CallNames(name)); err != nil {
 				return err
 			}
 			spec.CapturePerRequest = spec.CapturePerRequest || out.capture

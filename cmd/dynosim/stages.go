@@ -225,6 +225,9 @@ func newSimulate() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := config.resolve(spec); err != nil {
+				return err
+			}
 			spec.CapturePerRequest = spec.CapturePerRequest || out.capture
 			return out.simulate(cmd, spec, args[0])
 		},

@@ -44,11 +44,56 @@ class Scripted:
         return answer
 
 
+def passes(call):
+    """The times of passes, an error in the place of each that is refused."""
+    from aisimulate_core.sdk import RustForwardPassPerfModel
+
+    model = RustForwardPassPerfModel.best_available({"worker_type": "aggregated", "estimation_mode": "op_level", **call["config"]})
+
+    def ask(**scheduled):
+        try:
+            return model.estimate_forward_pass_time_ms({"scheduled_requests": scheduled})
+        except Exception as e:
+            return {"error": f"{type(e).__name__}: {e}"}
+
+    return {
+        "prefill_ms": [ask(num_prefill_requests=b, sum_prefill_tokens=b * n, sum_prefill_kv_tokens=b * p) for b, n, p in call["prefill"]],
+        "decode_ms": [ask(num_decode_requests=b, sum_decode_kv_tokens=b * c) for b, c in call["decode"]],
+        "mixed_ms": [
+            ask(num_prefill_requests=a, sum_prefill_tokens=b, sum_prefill_kv_tokens=c, num_decode_requests=d, sum_decode_kv_tokens=e)
+            for a, b, c, d, e in call["mixed"]
+        ],
+    }
+
+
+def blocks(call):
+    """The KV blocks of workers."""
+    from aisimulate.capacity import estimate_num_gpu_blocks
+
+    fraction = {"vllm": "gpu_memory_utilization", "sglang": "mem_fraction_static", "trtllm": "free_gpu_memory_fraction"}
+    out = []
+    for q in call["queries"]:
+        more = {k: q[k] for k in ("moe_tp_size", "moe_ep_size", "attention_dp_size", "pp_size", "cuda_graph_reserved_bytes") if k in q}
+        if "memory_fraction" in q:
+            more[fraction[q["backend"]]] = q["memory_fraction"]
+        try:
+            out.append(estimate_num_gpu_blocks(
+                backend_name=q["backend"], system=q["system"], model_path=q["model"], tp_size=q["tp"], block_size=q["block_size"],
+                max_num_batched_tokens=q["max_batched_tokens"], max_num_sequences=256, **more))
+        except Exception as e:
+            out.append({"error": f"{type(e).__name__}: {e}"})
+    return {"blocks": out}
+
+
 def report(call):
     if call["kind"] == "spec":
         out = json.loads(second_entry()(json.dumps(call["payload"])))
         per_request = out.pop("per_request", None)
         return {"summary": out, "per_request": per_request}
+    if call["kind"] == "forward_pass":
+        return passes(call)
+    if call["kind"] == "kv_blocks":
+        return blocks(call)
     args = dict(call["args"])
     if call.get("router_config") is not None:
         args["router_config"] = _core.KvRouterConfig(**call["router_config"])

@@ -53,6 +53,7 @@ var rooms = []room{
 	{"internal/fakerun", []string{"schemas", "metrics", "internal/rundir"}},
 	{"internal/tabledoc", []string{"schemas"}},
 	{"internal/perfdata", []string{"simulate/timing/operators", helpers}},
+	{"internal/perfmodel", []string{"schemas", "simulate/timing", "internal/perfdata"}},
 	{"internal", []string{helpers}},
 	{"schemas", nil},
 	{"ingest", []string{"schemas", helpers}},

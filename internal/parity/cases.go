@@ -41,7 +41,7 @@ func (w Way) Args(out string, capture bool) []string {
 type Case struct {
 	Area, Name string
 	Dir        string
-	// Kind is the kind of call; Stack is the reference's stack, "" for its default.
+	// Kind is the kind of call; Stack is the stack of a command line, "" for other calls.
 	Kind, Stack string
 	// Ways are the ways in that can express the case. It is empty when none can, and Reason
 	// then says why.
@@ -92,6 +92,9 @@ func load(dir string) (*Case, error) {
 	c := &Case{Area: filepath.Base(filepath.Dir(dir)), Name: filepath.Base(dir), Dir: dir}
 	c.Kind, _ = call["kind"].(string)
 	c.Stack, _ = call["stack"].(string)
+	if c.Kind == "cli" && c.Stack == "" {
+		c.Stack = "engine" // the default of the reference's command line
+	}
 	if args, _ := call["args"].(map[string]any); args["capture_telemetry"] == true {
 		c.Telemetry = "1000"
 		if interval, ok := args["telemetry_sample_interval_ms"].(json.Number); ok {
@@ -117,6 +120,8 @@ func load(dir string) (*Case, error) {
 		case document:
 			c.Ways = append(c.Ways, Predict)
 		}
+	case isQuery(c.Kind):
+		c.Ways = []Way{Query}
 	case c.Kind != "spec" && c.Kind != "cli":
 		c.Reason = fmt.Sprintf("calls of kind %s have no replay form", c.Kind)
 	case document:

@@ -71,7 +71,10 @@ func (c *Case) runOne(ctx context.Context, program Program, way Way, expected ma
 	}
 	defer os.RemoveAll(scratch)
 	out := filepath.Join(scratch, "out")
-	args := way.Args(out, Captured(expected))
+	args := QueryArgs()
+	if way != Query {
+		args = way.Args(out, Captured(expected))
+	}
 	if c.Stack != "" {
 		args = append(args, "--stack", c.Stack)
 	}
@@ -86,6 +89,14 @@ func (c *Case) runOne(ctx context.Context, program Program, way Way, expected ma
 		if r.Verdict == Passed {
 			r.Verdict, r.Reason = Skipped, features
 		}
+		return
+	}
+	if way == Query {
+		if differences := JudgeQuery(c.Kind, expected, &done); len(differences) > 0 {
+			r.fail(string(way), differences...)
+			return
+		}
+		r.Refusals = append(r.Refusals, queryRefusals(expected, &done)...)
 		return
 	}
 	if differences := Judge(expected, &done, out); len(differences) > 0 {

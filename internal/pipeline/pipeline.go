@@ -250,6 +250,7 @@ func (r *runner) simulate(ctx context.Context, w *lower.Workload) (float64, erro
 	}
 	return float64(wall) / float64(time.Millisecond), r.recorder.WriteRun(metrics.RunRow{
 		ScalingPolicy:       policy,
+		Source:              r.Spec.Source.Kind,
 		TelemetryIntervalMS: r.Spec.TelemetryIntervalMS,
 		Stack:               string(r.Spec.Stack), LastInstantMS: outcome.LastInstantMS,
 		PrefillWorkerSeconds: outcome.PrefillWorkerSeconds, DecodeWorkerSeconds: outcome.DecodeWorkerSeconds,

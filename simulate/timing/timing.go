@@ -3,6 +3,7 @@
 package timing
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 
@@ -17,7 +18,21 @@ type Model struct {
 	poolTokens float64
 	// fixedPrefill and fixedDecode are the final durations of a fixed model.
 	fixedPrefill, fixedDecode float64
+	// passes prices the passes of a measured model, kvOffset and decodeFloor are its rules.
+	passes      schemas.PassTimes
+	kvOffset    int64
+	decodeFloor float64
 }
+
+// QueryError is a pass that the measured data cannot price. Durations have no error of their
+// own: the query panics with a *QueryError, and what runs the simulation turns it into the
+// error of the run (spec 09 section 7).
+type QueryError struct{ Err error }
+
+func (e *QueryError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *QueryError) Unwrap() error { return e.Err }
 
 // New binds the engine's timing model to its pool size and speed-up ratios.
 func New(e *schemas.EngineSpec) Model {
@@ -27,11 +42,34 @@ func New(e *schemas.EngineSpec) Model {
 		decodeRatio:  e.SpeedupRatio * e.DecodeSpeedupRatio,
 		poolTokens:   float64(e.NumBlocks * e.BlockTokens),
 	}
-	if m.kind == schemas.TimingFixed {
+	switch m.kind {
+	case schemas.TimingFixed:
 		m.fixedPrefill = Step(e.Timing.PrefillMS, m.prefillRatio)
 		m.fixedDecode = Step(e.Timing.DecodeMS, m.decodeRatio)
+	case schemas.TimingDefault:
+		m.passes, m.kvOffset, m.decodeFloor = e.Timing.Passes.Private(), e.Timing.KVOffset, e.Timing.DecodeFloorMS
 	}
 	return m
+}
+
+// measuredPrefill is PrefillMS from measured data: requests of mean length (spec 09 section 8).
+func (m *Model) measuredPrefill(requests, prompt, cached int64) float64 {
+	mean := cached / requests
+	ms, err := m.passes.PrefillMS(requests, max(prompt/requests-mean, 0), mean)
+	if err != nil {
+		panic(&QueryError{fmt.Errorf("a prefill pass of %d requests with %d new tokens each after %d cannot be timed: %w", requests, prompt/requests-mean, mean, err)})
+	}
+	return Step(max(ms, 0), m.prefillRatio)
+}
+
+// measuredDecode is DecodeMS from measured data.
+func (m *Model) measuredDecode(requests, tokens int64) float64 {
+	mean := tokens/requests + m.kvOffset
+	ms, err := m.passes.DecodeMS(requests, mean)
+	if err != nil {
+		panic(&QueryError{fmt.Errorf("a decode pass of %d requests with %d cached tokens each cannot be timed: %w", requests, mean, err)})
+	}
+	return Step(max(ms, m.decodeFloor), m.decodeRatio)
 }
 
 // PrefillMS is the duration of the prefill part for requests requests whose computed and
@@ -43,6 +81,9 @@ func (m *Model) PrefillMS(requests, prompt, cached int64) float64 {
 	}
 	if m.kind == schemas.TimingFixed {
 		return m.fixedPrefill
+	}
+	if m.passes != nil {
+		return m.measuredPrefill(requests, prompt, cached)
 	}
 	x := float64(requests * (prompt/requests - cached/requests))
 	a := float64(4.209989e-07 * float64(x*x))
@@ -59,6 +100,9 @@ func (m *Model) DecodeMS(requests, tokens int64) float64 {
 	if m.kind == schemas.TimingFixed {
 		return m.fixedDecode
 	}
+	if m.passes != nil {
+		return m.measuredDecode(requests, tokens)
+	}
 	u := min(float64(tokens)/m.poolTokens, 1.0)
 	a := float64(-25.74 * float64(u*u))
 	b := float64(54.01 * u)
@@ -69,6 +113,9 @@ func (m *Model) DecodeMS(requests, tokens int64) float64 {
 func (m *Model) MinDecodeMS() float64 {
 	if m.kind == schemas.TimingFixed {
 		return m.fixedDecode
+	}
+	if m.passes != nil {
+		return Step(max(m.passes.MinDecodeMS(), m.decodeFloor), m.decodeRatio)
 	}
 	return Step(1, m.decodeRatio)
 }

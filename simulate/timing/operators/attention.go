@@ -206,6 +206,8 @@ type DecodeAttentionOperator struct {
 	at point
 	// extras is the time of the operations fused with it.
 	extras float64
+	// row is the grid at the last batch: steps of a steady batch ask for one after the other.
+	row decodeRow
 }
 
 // PrepareDecodeAttention binds the kernel and the query heads of one GPU. The key's FMHA does not
@@ -230,14 +232,18 @@ func (o *DecodeAttentionOperator) MS(batch, kvTokens int64) (float64, error) {
 	c := float64(kvTokens)
 	lo := max(int64(c*0.9), 1)
 	hi := max(int64(c*1.1), lo)
-	p := &o.at
-	*p = point{o.queryHeads, float64(batch), 0}
+	if batch != o.row.batch {
+		o.row.bind(o.grid, o.queryHeads, batch)
+	}
 	sum := 0.0
 	for i := range int64(5) {
-		p[2] = float64(lo + (hi-lo)*i/4)
-		v, ok := o.grid.value(p, &o.bound)
+		x := float64(lo + (hi-lo)*i/4)
+		v, ok := o.row.value(int(i), x)
 		if !ok {
-			return 0, missing("generation attention data missing at batch %d, sequence %v", batch, p[2])
+			o.at = point{o.queryHeads, float64(batch), x}
+			if v, ok = o.grid.value(&o.at, &o.bound); !ok {
+				return 0, missing("generation attention data missing at batch %d, sequence %v", batch, x)
+			}
 		}
 		sum += v
 	}

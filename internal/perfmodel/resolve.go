@@ -1,0 +1,132 @@
+package perfmodel
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/dynosim/dynosim/schemas"
+	"github.com/dynosim/dynosim/simulate/timing/forward"
+)
+
+// Names are the words of a document for what an error is about.
+type Names struct {
+	// File is the document.
+	File string
+	// Model, System and Version are the paths of these fields.
+	Model, System, Version string
+}
+
+// DocumentNames are the paths of a predict document.
+func DocumentNames(file string) Names {
+	return Names{File: file, Model: "engine.model", System: "engine.hardware", Version: "engine.backend_version"}
+}
+
+// CallNames are the paths of a call.
+func CallNames(file string) Names {
+	const config = "timing_model.config."
+	return Names{File: file, Model: config + "model", System: config + "system", Version: config + "backend_version"}
+}
+
+// Resolve fills in what the workers of a specification leave to the model and the measured data: the
+// timing of passes, KV blocks, the longest sequence and the bytes of a token (spec 09 sections 8 and
+// 9). It changes nothing else, and reads nothing when no worker needs data. Errors name the document;
+// one about an unknown name that the KV blocks depend on is a schemas.Problems, as the reference
+// refuses it when it reads the document.
+func Resolve(spec *schemas.RunSpec, names Names) error {
+	for i := range spec.Pools {
+		if err := resolve(spec, &spec.Pools[i]); err != nil {
+			return names.explain(err, &spec.Pools[i].Engine)
+		}
+	}
+	return nil
+}
+
+// explain puts the document and the field in front of an error.
+func (n *Names) explain(err error, e *schemas.EngineSpec) error {
+	unknown, ok := errors.AsType[*UnknownError](err)
+	if !ok {
+		return fmt.Errorf("%s: %w", n.File, err)
+	}
+	path := map[string]string{UnknownModel: n.Model, UnknownSystem: n.System, UnknownVersion: n.Version}[unknown.What]
+	if e.Deployment.EstimateBlocks && unknown.What != UnknownVersion {
+		return schemas.Problems{{File: n.File, Path: path, Message: err.Error()}}
+	}
+	return fmt.Errorf("%s: %s: %w", n.File, path, err)
+}
+
+// resolve fills in one pool.
+func resolve(spec *schemas.RunSpec, pool *schemas.PoolSpec) error {
+	e := &pool.Engine
+	d := &e.Deployment
+	if !e.NeedsModel() {
+		return nil
+	}
+	if d.ModelContext {
+		n, err := ContextTokens(d.Model)
+		if err != nil {
+			return err
+		}
+		e.MaxModelLen = n
+	}
+	if d.TransferBytes && pool.Pool == schemas.PoolPrefill {
+		n, err := KVBytesPerToken(d.Model, e.TensorParallel, d.KVQuant)
+		if err != nil {
+			return err
+		}
+		spec.Transfer.BytesPerToken = n
+	}
+	if !e.NeedsData() {
+		return nil
+	}
+	o := optionsOf(spec, pool)
+	if d.EstimateBlocks {
+		m, err := o.Memory(memoryRequest(e))
+		if err != nil {
+			return err
+		}
+		e.NumBlocks = m.Blocks
+	}
+	if e.Timing.Kind != schemas.TimingDefault {
+		return nil
+	}
+	if spec.Stack == schemas.StackDynamo && e.PipelineParallel != 1 {
+		return fmt.Errorf("parallelism.pipeline: measured timing has no pipeline on the dynamo stack, got %d; use 1, or --stack engine", e.PipelineParallel)
+	}
+	estimator, err := New(o)
+	if err != nil {
+		return err
+	}
+	e.Timing.Passes = estimator.Pricer()
+	if spec.Stack == schemas.StackDynamo {
+		e.Timing.KVOffset, e.Timing.DecodeFloorMS = 1, 1
+	}
+	return nil
+}
+
+// optionsOf is the deployment of a pool's workers.
+func optionsOf(spec *schemas.RunSpec, pool *schemas.PoolSpec) Options {
+	e := &pool.Engine
+	d := &e.Deployment
+	o := Options{
+		Model: d.Model, System: d.Hardware, Backend: cmp.Or(d.Backend, e.Backend), Version: d.Version,
+		Parallel: forward.Parallel{
+			Tensor: e.TensorParallel, Pipeline: e.PipelineParallel, AttentionData: e.DataParallelRanks, MoETensor: d.MoETensor, MoEExpert: d.MoEExpert,
+		},
+		GEMM: d.GEMMQuant, MoE: d.MoEQuant, FMHA: d.FMHAQuant, KV: d.KVQuant,
+		FoldNames: spec.Stack == schemas.StackEngine, DraftTokens: d.DraftTokens,
+	}
+	switch pool.Pool {
+	case schemas.PoolPrefill:
+		o.Role = forward.PrefillOnly
+	case schemas.PoolDecode:
+		o.Role = forward.DecodeOnly
+	}
+	return o
+}
+
+func memoryRequest(e *schemas.EngineSpec) forward.MemoryRequest {
+	return forward.MemoryRequest{
+		BatchedTokens: e.MaxBatchedTokens, Fraction: e.Deployment.MemoryFraction, BlockTokens: e.BlockTokens, GraphBytes: float64(e.Deployment.GraphBytes),
+	}
+}
