@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,15 +39,18 @@ type systemYAML struct {
 		Library     map[int64]int64 `yaml:"nccl_mem"`
 		Other       int64           `yaml:"other_mem"`
 		NCCLVersion string          `yaml:"nccl_version"`
+		OneCCL      string          `yaml:"oneccl_version"`
 	} `yaml:"misc"`
 }
 
-func (in *input) system(name string) (perfdata.System, string, error) {
+// system reads a system's facts, the folder of its tables and the file of its communication
+// library, which may not be there.
+func (in *input) system(name string) (s perfdata.System, data, library string, err error) {
 	var y systemYAML
 	if err := in.yamlFile(name+".yaml", &y); err != nil {
-		return perfdata.System{}, "", err
+		return s, "", "", err
 	}
-	s := perfdata.System{
+	s = perfdata.System{
 		Name: name, MemoryBandwidth: y.GPU.Bandwidth, BandwidthEfficiency: y.GPU.Efficiency, MemoryLatencySeconds: y.GPU.Latency,
 		MemoryBytes: y.GPU.Capacity, FLOPS: map[string]float64{}, SMVersion: y.GPU.SM,
 		GPUsPerNode: y.Node.GPUs, GPUsPerRack: y.Node.RackGPUs, IntraNode: y.Node.IntraNode, InterNode: y.Node.InterNode, InterRack: y.Node.InterRack,
@@ -58,10 +62,15 @@ func (in *input) system(name string) (perfdata.System, string, error) {
 			s.FLOPS[key] = flops
 		}
 	}
+	// Intel's library stands in where there is nothing for the other.
+	library = path.Join(y.DataDir, "comm", "nccl", y.Misc.NCCLVersion, "nccl_perf.parquet")
+	if intel := path.Join(y.DataDir, "comm", "oneccl", y.Misc.OneCCL, "oneccl_perf.parquet"); !in.exists(library) && in.exists(intel) {
+		library, s.NCCLVersion = intel, y.Misc.OneCCL
+	}
 	for gpus, bytes := range y.Misc.Library {
 		s.LibraryBytes[strconv.FormatInt(gpus, 10)] = bytes
 	}
-	return s, y.DataDir, nil
+	return s, y.DataDir, library, nil
 }
 
 // slotsYAML is query_versions.yaml (spec 09 section 1.3).

@@ -111,11 +111,12 @@ type maker struct {
 	manifest manifestYAML
 	lanes    laneDefaults
 	catalog  *perfdata.Catalog
-	data     map[string]string // folder of each system's tables
+	// data is the folder of each system's tables, library the file of its communication library.
+	data, library map[string]string
 }
 
 func (in *input) maker(o Options) (*maker, error) {
-	m := &maker{in: in, options: o, data: map[string]string{}}
+	m := &maker{in: in, options: o, data: map[string]string{}, library: map[string]string{}}
 	m.catalog = &perfdata.Catalog{Format: perfdata.Format, Origin: in.origin, Licence: "Apache-2.0"}
 	if err := in.yamlFile("perf_data_reuse_manifest.yaml", &m.manifest); err != nil {
 		return nil, err
@@ -141,11 +142,11 @@ func (in *input) maker(o Options) (*maker, error) {
 	newest := map[string]string{}
 	backends := map[string][]string{}
 	for _, name := range names {
-		facts, data, err := in.system(name)
+		facts, data, library, err := in.system(name)
 		if err != nil {
 			return nil, err
 		}
-		m.data[name] = data
+		m.data[name], m.library[name] = data, library
 		versions := in.backends(data)
 		backends[name] = slices.Sorted(maps.Keys(versions))
 		if _, overridden := slots.Overrides[name]; !overridden {
@@ -193,7 +194,7 @@ func (in *input) backends(data string) map[string][]string {
 	versions := map[string][]string{}
 	for _, family := range in.folders(data) {
 		for _, backend := range in.folders(path.Join(data, family)) {
-			if family == "comm" && backend == "nccl" {
+			if family == "comm" && (backend == "nccl" || backend == "oneccl") {
 				continue
 			}
 			versions[backend] = append(versions[backend], newestFirst(in.folders(path.Join(data, family, backend)))...)
@@ -256,17 +257,17 @@ func (m *maker) run(folder string) error {
 
 func (m *maker) system(s *perfdata.System, writers map[*perfdata.Family]*familyWriter) error {
 	c := &conversion{in: m.in, manifest: &m.manifest, lanes: m.lanes, data: m.data[s.Name], system: s.Name, sm: s.SMVersion, heads: map[string]int64{}}
-	if s.NCCLVersion != "" {
-		at := path.Join(c.data, "comm", "nccl", s.NCCLVersion)
-		name := path.Join(at, librarySpec.file+".parquet")
-		if m.in.exists(name) {
-			origin := perfdata.Origin{Backend: "nccl", Version: s.NCCLVersion, Role: "primary", Collection: m.in.collection(at, librarySpec.file)}
-			p := perfdata.Place{System: s.Name, Backend: perfdata.AnyBackend, Version: s.NCCLVersion}
-			if err := m.table(c, &p, &librarySpec, []sourceFile{{path: name, origin: origin}}, writers); err != nil {
-				return err
-			}
-			m.catalog.Places = append(m.catalog.Places, p)
+	if name := m.library[s.Name]; m.in.exists(name) {
+		at := path.Dir(name)
+		origin := perfdata.Origin{
+			Backend: path.Base(path.Dir(at)), Version: s.NCCLVersion, Role: "primary",
+			Collection: m.in.collection(at, strings.TrimSuffix(path.Base(name), ".parquet")),
 		}
+		p := perfdata.Place{System: s.Name, Backend: perfdata.AnyBackend, Version: s.NCCLVersion}
+		if err := m.table(c, &p, &librarySpec, []sourceFile{{path: name, origin: origin}}, writers); err != nil {
+			return err
+		}
+		m.catalog.Places = append(m.catalog.Places, p)
 	}
 	for _, slots := range s.Slots {
 		for _, version := range m.versions(&slots) {
