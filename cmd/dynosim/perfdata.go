@@ -9,6 +9,6 @@ func newPerfData() *cobra.Command {
 		Args:  usage(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPerfQuery())
+	cmd.AddCommand(newPerfQuery(), newPerfList(), newPerfImport())
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/dynosim/dynosim/internal/perfdata"
 	"github.com/dynosim/dynosim/internal/perfdata/convert"
+	"github.com/dynosim/dynosim/internal/perfmodel"
 )
 
 func newPerfImport() *cobra.Command {
@@ -34,6 +36,9 @@ the program. The same package gives the same bytes.`,
 				if !slices.Contains(convert.Slots, s) {
 					return usageError{fmt.Errorf("--slots %q: allowed are %s", s, strings.Join(convert.Slots, ", "))}
 				}
+			}
+			if out == "" {
+				out = os.Getenv(perfmodel.FolderVariable)
 			}
 			if out == "" {
 				if out = perfdata.DefaultFolder(); out == "" {
@@ -63,7 +68,7 @@ the program. The same package gives the same bytes.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVarP(&out, "out", "o", "", "the data set's folder (default: dynosim/perfdata in the user's data folder)")
+	cmd.Flags().StringVarP(&out, "out", "o", "", "the data set's folder (default: "+perfmodel.FolderVariable+", else dynosim/perfdata in the user's data folder)")
 	cmd.Flags().StringSliceVar(&systems, "systems", nil, "the systems to import (default: all)")
 	cmd.Flags().StringSliceVar(&slots, "slots", []string{"current"}, "the versions of each backend to import: "+strings.Join(convert.Slots, ", "))
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing")
@@ -97,7 +102,8 @@ func newPerfList() *cobra.Command {
 			return writeListed(cmd.OutOrStdout(), listed, len(args) > 0)
 		},
 	}
-	cmd.Flags().StringVar(&folder, "perfdata", "", "a folder with an imported data set (default: dynosim/perfdata in the user's data folder)")
+	cmd.Flags().StringVar(&folder, "perfdata", os.Getenv(perfmodel.FolderVariable),
+		"a folder with an imported data set (default: "+perfmodel.FolderVariable+", else dynosim/perfdata in the user's data folder)")
 	cmd.Flags().StringVar(&format, "format", "text", "text, or json: one object with everything")
 	return cmd
 }
