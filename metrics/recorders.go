@@ -21,9 +21,12 @@ const BatchRows = 8192
 // queuedBatches bounds how far the encoder may fall behind.
 const queuedBatches = 6
 
+// RuntimeName is the file that says which limit of the process ended a run.
+const RuntimeName = "resource-runtime.json"
+
 // FileNames lists every file that a run may leave, for rundir.Options.Known.
 func FileNames() []string {
-	names := []string{"prediction.json", "requests.jsonl"}
+	names := []string{"prediction.json", "requests.jsonl", RuntimeName}
 	for _, t := range schemas.AllTables {
 		names = append(names, t.Name+".parquet")
 	}
@@ -196,6 +199,37 @@ func (r *Recorders) Close() error {
 	}
 	// Buffers and batches would otherwise live as long as r.
 	r.order, r.writers, r.sink, r.source = nil, nil, schemas.Sink{}, sourceWriter{}
+	return nil
+}
+
+// CloseOnly is Close for the named tables, which must have all their rows, and Abort for the others.
+func (r *Recorders) CloseOnly(names []string) error {
+	if r.stop() {
+		return errors.New("the tables are closed already")
+	}
+	if r.err != nil {
+		r.abortFiles()
+		return r.err
+	}
+	var kept []*tableWriter
+	var files []*rundir.File
+	for _, w := range r.order {
+		if !slices.Contains(names, w.table.Name) {
+			w.out.Abort()
+			continue
+		}
+		if err := w.finish(); err != nil {
+			r.abortFiles()
+			return err
+		}
+		kept, files = append(kept, w), append(files, w.out)
+	}
+	if err := r.dir.Publish(files...); err != nil {
+		return err
+	}
+	for _, w := range kept {
+		r.dir.AddTable(w.entry())
+	}
 	return nil
 }
 

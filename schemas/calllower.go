@@ -25,6 +25,7 @@ func (c *Call) RunSpec() (*RunSpec, error) {
 		TimeLimitMS:       math.Inf(1),
 		SLA:               (&EvaluationSLA{TTFTMS: a.SLATTFTMS, ITLMS: a.SLAITLMS, E2EMS: a.SLAE2EMS}).spec(),
 		Scaling:           c.ScalingPlan.spec(),
+		Resources:         DefaultResources(),
 		CapturePerRequest: a.CapturePerRequest,
 		Stack:             StackDynamo,
 	}

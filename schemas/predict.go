@@ -150,6 +150,12 @@ type Resources struct {
 	InitializationTimeoutSeconds, ShutdownTimeoutSeconds float64
 }
 
+// DefaultResources are the limits of a document that gives none.
+func DefaultResources() (r Resources) {
+	r.fields().Reset()
+	return r
+}
+
 func (r *Resources) fields() *strict.Object {
 	noMemoryLimit, noCPULimit := func() { r.MemoryLimitGB = 0 }, func() { r.CPULimit = 0 }
 	return &strict.Object{

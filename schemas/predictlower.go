@@ -25,6 +25,7 @@ func (p *Prediction) RunSpec() (*RunSpec, error) {
 		Router:      p.Router.spec(),
 		TimeLimitMS: math.Inf(1),
 		SLA:         p.sla().spec(),
+		Resources:   DefaultResources(),
 		Stack:       p.Stack,
 	}
 	if n, ok := t.Stop.count(&t.Load); ok {
@@ -32,6 +33,9 @@ func (p *Prediction) RunSpec() (*RunSpec, error) {
 	}
 	if t.Stop != nil && t.Stop.MaxVirtualTimeSeconds != nil {
 		spec.TimeLimitMS = 1000.0 * *t.Stop.MaxVirtualTimeSeconds
+	}
+	if p.Execution != nil {
+		spec.Resources = p.Execution.Resources
 	}
 	return spec, nil
 }

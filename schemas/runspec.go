@@ -31,6 +31,8 @@ type RunSpec struct {
 	CaptureRouting bool
 	// Stack is the reference stack whose rules apply.
 	Stack Stack
+	// Resources bounds the process that simulates; it changes no result.
+	Resources Resources
 }
 
 // PoolSpec is the workers of one role; all of them are equal.

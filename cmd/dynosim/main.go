@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dynosim/dynosim/internal/limits"
 	"github.com/dynosim/dynosim/internal/pipeline"
 	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/schemas/strict"
@@ -25,6 +26,7 @@ import (
 const (
 	exitFailed      = 1
 	exitUsage       = 2
+	exitLimited     = 3
 	exitInterrupted = 130
 )
 
@@ -87,10 +89,14 @@ func report(ctx context.Context, stderr io.Writer, err error) int {
 	var usage usageError
 	var directory *pipeline.DirectoryError
 	var input *pipeline.InputError
+	var limited *limits.Reached
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "dynosim: interrupted; nothing unfinished was left behind")
 		return exitInterrupted
+	case errors.As(err, &limited):
+		fmt.Fprintln(stderr, "dynosim:", err)
+		return exitLimited
 	case errors.As(err, &problems):
 		for _, p := range problems {
 			fmt.Fprintln(stderr, "dynosim:", p)

@@ -163,6 +163,10 @@ func (o *outputFlags) simulate(cmd *cobra.Command, spec *schemas.RunSpec, from s
 	explainer := perfmodel.Explain(spec, o.explanations())
 	result, err := pipeline.Run(cmd.Context(), pipeline.Options{
 		Spec: spec, Dir: dir, Overwrite: o.overwrite, Optional: o.tables(), From: from, Cache: o.cache, Observer: observer(cmd, o.quiet),
+		Exit: func(reached error) {
+			fmt.Fprintln(cmd.ErrOrStderr(), "dynosim:", reached)
+			os.Exit(exitLimited)
+		},
 	})
 	if err != nil {
 		return err

@@ -114,10 +114,10 @@ func (w *Watch) look() (within bool) {
 	w.peak = max(w.peak, resident)
 	w.mu.Unlock()
 	switch {
-	case w.budget.MemoryBytes > 0 && resident >= w.budget.MemoryBytes:
-		w.stop(&Reached{fmt.Sprintf("the run holds %s of memory, the limit is %s (execution.resources.memory_limit_gb)", gigabytes(resident), gigabytes(w.budget.MemoryBytes))})
 	case total > 0 && available < w.budget.ReserveBytes:
 		w.stop(&Reached{fmt.Sprintf("%s of the host's memory are available, %s must stay free (execution.resources.reserve_memory_gb)", gigabytes(available), gigabytes(w.budget.ReserveBytes))})
+	case w.budget.MemoryBytes > 0 && resident >= w.budget.MemoryBytes:
+		w.stop(&Reached{fmt.Sprintf("the run holds %s of memory, the limit is %s (execution.resources.memory_limit_gb)", gigabytes(resident), gigabytes(w.budget.MemoryBytes))})
 	default:
 		return true
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dynosim/dynosim/internal/limits"
 	"github.com/dynosim/dynosim/internal/rundir"
 	"github.com/dynosim/dynosim/lower"
 	"github.com/dynosim/dynosim/metrics"
@@ -46,6 +47,8 @@ type Options struct {
 	Cache string
 	// Observer may be nil.
 	Observer Observer
+	// Exit ends the process when a run that a limit stopped does not end in time; nil waits.
+	Exit func(reached error)
 }
 
 // DirectoryError is an output directory that cannot be used. Nothing was run or changed.
@@ -68,7 +71,8 @@ func create(path string, overwrite bool) (*rundir.Dir, error) {
 // Run executes the specification and leaves a complete run directory, or an error and no
 // manifest. A canceled context stops it and removes what is not complete.
 //
-// An *InputError is a folder From that cannot be used with the specification.
+// An *InputError is a folder From that cannot be used with the specification, a *limits.Reached a run
+// that a limit of memory ended.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	o.Observer = orSilent(o.Observer)
 	r := &runner{Options: o}
@@ -82,7 +86,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if r.dir, err = create(o.Dir, o.Overwrite); err != nil {
 		return nil, err
 	}
-	result, err := r.run(ctx)
+	result, err := r.limited(ctx)
 	if err != nil {
 		r.dir.Abort()
 		return nil, err
@@ -98,6 +102,8 @@ type runner struct {
 	// front is nil until the stages before the simulation are done; the workload in it goes
 	// when the simulation has ended.
 	front *front
+	// keptFront says that a run that a limit ended kept the tables of these stages.
+	keptFront bool
 }
 
 // openFrom opens the lowered folder.
@@ -175,7 +181,11 @@ func (r *runner) tables(ctx context.Context) (simulationMS float64, err error) {
 		return 0, err
 	}
 	defer func() {
-		if err != nil {
+		switch {
+		case err == nil:
+		case limits.Cause(ctx) != nil:
+			r.keepFront()
+		default:
 			r.recorder.Abort()
 		}
 	}()
