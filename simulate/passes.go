@@ -93,9 +93,10 @@ func (c *cluster) startPasses(p *pool) (changed bool, err error) {
 		}
 	}
 	p.aside = p.aside[:0]
-	for i := 0; i < len(p.ready); {
+	for p.lowest < len(p.ready) {
+		i := p.lowest
 		if p.ready[i] == 0 {
-			i++
+			p.lowest++
 			continue
 		}
 		bit := bits.TrailingZeros64(p.ready[i])
@@ -105,10 +106,7 @@ func (c *cluster) startPasses(p *pool) (changed bool, err error) {
 		if err != nil {
 			return changed, err
 		}
-		if started {
-			changed = true
-			i = 0
-		}
+		changed = changed || started
 	}
 	return changed, nil
 }
@@ -143,10 +141,11 @@ func (c *cluster) startPass(p *pool, id int32) (effect bool, err error) {
 // launch queues the ends of the passes that started at this instant, once it has settled.
 // Before that, it lets each worker run ahead while nothing could reach it.
 func (c *cluster) launch() error {
-	horizon := min(c.source.nextReady(), c.limit)
+	ceiling := c.limit
 	if c.watch != nil {
-		horizon = min(horizon, c.lookMS())
+		ceiling = min(ceiling, c.lookMS())
 	}
+	horizon := min(c.source.nextReady(), ceiling)
 	// Requests that end on one worker release others in a closed loop or a session.
 	// The two pools of a disaggregated run drive each other.
 	coupled := c.source.sessions != nil || c.source.limit > 0 || c.handoffs != nil
@@ -156,8 +155,13 @@ func (c *cluster) launch() error {
 	for i := len(c.launched) - 2; i >= 0 && coupled; i-- {
 		c.launched[i].others = min(c.launched[i+1].others, c.launched[i+1].end)
 	}
+	// In turn, everyone knows which of the arrivals to come are whose.
+	inTurn := !coupled && c.router == nil
 	for _, l := range c.launched {
 		until := horizon
+		if inTurn {
+			until = min(c.source.readyAfter(l.pool.turnsUntil(l.worker)), ceiling)
+		}
 		if coupled {
 			until = min(until, l.others)
 			if len(c.events) > 0 {

@@ -101,6 +101,8 @@ type pool struct {
 	// that had one without effect at this sweep.
 	ready []uint64
 	aside []int32
+	// lowest is the first element of ready that may be set.
+	lowest int
 	// parked lists the actions that wait for an active worker.
 	parked []task
 	// watch is the cluster's.
@@ -233,7 +235,11 @@ func (p *pool) prefix() string {
 }
 
 // wake marks a worker that may have a pass to start.
-func (p *pool) wake(id int32) { p.ready[id>>6] |= 1 << (id & 63) }
+func (p *pool) wake(id int32) {
+	word := int(id >> 6)
+	p.ready[word] |= 1 << (id & 63)
+	p.lowest = min(p.lowest, word)
+}
 
 // rank returns a rank and its worker by scheduler id.
 func (p *pool) rank(scheduler int32) (*worker, engine.Rank) {
@@ -243,6 +249,17 @@ func (p *pool) rank(scheduler int32) (*worker, engine.Rank) {
 
 // rankOf is the number in its worker of a rank given by scheduler id.
 func (p *pool) rankOf(scheduler int32) int { return int(scheduler) % p.ranks }
+
+// turnsUntil is how many workers of an aggregated pool come before a worker in the turn, -1 for one
+// whose turn does not come.
+func (p *pool) turnsUntil(id int32) int {
+	i, found := slices.BinarySearch(p.active, id)
+	if !found {
+		return -1
+	}
+	n := len(p.active)
+	return (i - p.next%n + n) % n
+}
 
 // turn is the next rank in turn (spec 05 section 6); ok is false without active workers.
 func (p *pool) turn() (id, rank int32, ok bool) {

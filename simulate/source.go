@@ -86,6 +86,15 @@ func (s *source) nextReady() float64 {
 	return at
 }
 
+// readyAfter is the time of the arrival that comes after the next n ones in the open loop of a list, +Inf
+// for none.
+func (s *source) readyAfter(n int) float64 {
+	if n < 0 || s.next+n >= s.nodes.Len() {
+		return math.Inf(1)
+	}
+	return s.nodes.ReleaseMS[s.next+n]
+}
+
 // pop returns the next request that is ready at now, and its session (-1 for none). room is
 // how many more requests the closed loop of a list may release in this round.
 func (s *source) pop(now float64, room int64) (node, session int32, ready bool) {
