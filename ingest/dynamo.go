@@ -24,9 +24,15 @@ type dynamoReader struct {
 
 	rows   []dynamoRow
 	hashes []uint64
-	next   int
-	loaded bool
-	err    error
+	// graph has the rows when they have an agent context, tools the subagents that tool records tell
+	// about, toolRecords the number of such records.
+	graph       *graphRows
+	tools       []dynamoTool
+	toolRecords int
+	agents      []dynamoAgent
+	next        int
+	loaded      bool
+	err         error
 }
 
 // dynamoRow is a request and where it stands.
@@ -38,6 +44,15 @@ type dynamoRow struct {
 	shard         int32
 	line          int64
 	id            string
+	// agent is the row's place in the reader's list of contexts, -1 without one.
+	agent int32
+}
+
+// dynamoAgent is the agent context of a row, and what else only graphs need.
+type dynamoAgent struct {
+	session, parent, model string
+	hasParent              bool
+	dependencies           []graphEdge
 }
 
 func openDynamo(source *schemas.SourceSpec, o Options) (Reader, error) {
@@ -80,7 +95,13 @@ func (r *dynamoReader) Next(batch *schemas.RequestBatch) error {
 		r.err = r.load()
 	}
 	r.w.reset(batch, r.assert)
-	if r.err != nil {
+	if r.err == nil && r.graph != nil {
+		r.err = r.graph.emit(batch)
+	}
+	if r.err != nil || r.graph != nil {
+		if r.err != nil {
+			batch.N = 0
+		}
 		return r.err
 	}
 	for r.next < len(r.rows) && !r.w.full() && r.err == nil {
@@ -117,8 +138,11 @@ func (r *dynamoReader) load() error {
 				continue
 			}
 			request, err := r.parser.parse(line)
-			if err == nil && request {
+			switch {
+			case err == nil && request:
 				err = r.keep(int32(i), shard.number)
+			case err == nil:
+				r.keepTool(int32(i), shard.number)
 			}
 			if err != nil {
 				return shard.errorf("%w", err)
@@ -134,15 +158,28 @@ func (r *dynamoReader) load() error {
 	slices.SortFunc(r.rows, func(a, b dynamoRow) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end), strings.Compare(a.id, b.id))
 	})
+	if r.rows[0].agent >= 0 {
+		return r.connect()
+	}
 	return nil
+}
+
+// keepTool stores the tool record that was parsed last.
+func (r *dynamoReader) keepTool(shard int32, line int64) {
+	rec := &r.parser.rec
+	r.toolRecords += rec.tools
+	if rec.tools > 0 && rec.tool.child != "" {
+		rec.tool.shard, rec.tool.line = shard, line
+		r.tools = append(r.tools, rec.tool)
+	}
 }
 
 // keep stores the record that was parsed last.
 func (r *dynamoReader) keep(shard int32, line int64) error {
 	rec := &r.parser.rec
 	switch size := int64(rec.blockTokens); {
-	case rec.agentic:
-		return errAgentic
+	case len(r.rows) > 0 && rec.agentic != (r.rows[0].agent >= 0):
+		return errors.New("a trace has either agent_context in all of its requests or in none")
 	case size < 1:
 		return fmt.Errorf("trace_block_size must be at least 1, got %d", size)
 	case r.assert == 0:
@@ -157,8 +194,12 @@ func (r *dynamoReader) keep(shard int32, line int64) error {
 	}
 	r.rows = append(r.rows, dynamoRow{
 		start: rec.start, end: rec.end, input: int64(rec.input), output: int64(rec.output),
-		firstHash: int64(len(r.hashes)), hashes: int32(len(rec.hashes)), shard: shard, line: line, id: string(rec.id),
+		firstHash: int64(len(r.hashes)), hashes: int32(len(rec.hashes)), shard: shard, line: line, id: string(rec.id), agent: -1,
 	})
+	if rec.agentic {
+		r.rows[len(r.rows)-1].agent = int32(len(r.agents))
+		r.agents = append(r.agents, dynamoAgent{rec.session, rec.parent, rec.model, rec.hasParent, rec.dependencies})
+	}
 	r.hashes = append(r.hashes, rec.hashes...)
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/dynosim/dynosim/schemas"
 )
 
 const dynamoSchema = "dynamo.request.trace.v1"
@@ -25,16 +27,28 @@ const (
 
 var recordNames = [recordMembers]string{"event", "event_type", "schema", "event_time_unix_ms", "request", "agent_context", "tool"}
 
-// errAgentic refuses what another part of the format's rules is about.
-var errAgentic = errors.New("agentic dynamo traces (rows with agent_context) are not supported yet")
-
 // dynamoRecord is what a request record says.
 type dynamoRecord struct {
 	id                         []byte
 	start, end                 int64
 	blockTokens, input, output uint64
 	hashes                     []uint64
-	agentic                    bool
+	// agentic rows have a context; the rest is theirs.
+	agentic                bool
+	session, parent, model string
+	hasParent              bool
+	dependencies           []graphEdge
+	// tool is what a tool record says about a subagent; its child is empty when it says nothing.
+	tool dynamoTool
+	// tools is 1 for a tool record with a context.
+	tools int
+}
+
+// dynamoTool is a tool call that ran a subagent (spec 02 section 5, step 3).
+type dynamoTool struct {
+	session, source, consumer, child string
+	shard                            int32
+	line                             int64
 }
 
 // dynamoParser reads lines of the format dynamo (spec 01 section 3.6). As in the reference a
@@ -194,7 +208,7 @@ func (p *dynamoParser) record(got *[recordMembers]jsontext.Value) (request bool,
 	if err != nil {
 		return false, err
 	}
-	p.rec = dynamoRecord{hashes: p.rec.hashes[:0], id: p.rec.id[:0]}
+	p.rec = dynamoRecord{hashes: p.rec.hashes[:0], id: p.rec.id[:0], model: "unknown"}
 	if context != nil {
 		p.rec.agentic = true
 		if err := p.context(context, tool != nil); err != nil {
@@ -232,18 +246,21 @@ func (p *dynamoParser) context(raw jsontext.Value, used bool) error {
 		return err
 	}
 	if got[1] != nil {
-		if _, err := p.str("parent_session_id", got[1], true); err != nil {
+		parent, err := p.str("parent_session_id", got[1], true)
+		if err != nil {
 			return err
 		}
+		p.rec.parent, p.rec.hasParent = parent, true
 	}
-	_, err := p.str("session_id", got[0], !used)
+	session, err := p.str("session_id", got[0], !used)
+	p.rec.session = session
 	return err
 }
 
 // tool checks a tool record; it has no effect otherwise.
 func (p *dynamoParser) tool(raw jsontext.Value, eventTime uint64, used bool) error {
-	var got [5]jsontext.Value
-	names := []string{"tool_call_id", "tool_class", "started_at_unix_ms", "ended_at_unix_ms", "duration_ms"}
+	var got [6]jsontext.Value
+	names := []string{"tool_call_id", "tool_class", "started_at_unix_ms", "ended_at_unix_ms", "duration_ms", "claude"}
 	if _, err := p.fields("tool", raw, names, got[:]); err != nil {
 		return err
 	}
@@ -275,6 +292,38 @@ func (p *dynamoParser) tool(raw jsontext.Value, eventTime uint64, used bool) err
 	if used && got[2] != nil && end < start {
 		return fmt.Errorf("the tool ends at %d, before it starts at %d", end, start)
 	}
+	if used {
+		p.rec.tools++
+	}
+	if !used || got[5] == nil {
+		return nil
+	}
+	return p.subagent(got[5])
+}
+
+// subagent reads what a tool record says about the subagent that the call ran.
+func (p *dynamoParser) subagent(raw jsontext.Value) error {
+	var got [4]jsontext.Value
+	names := []string{"child_session_id", "source_request_id", "execution_mode", "consumer_request_id"}
+	if _, err := p.fields("tool.claude", raw, names, got[:]); err != nil || got[0] == nil {
+		return err
+	}
+	t := &p.rec.tool
+	var mode string
+	for i, into := range []*string{&t.child, &t.source, &mode, &t.consumer} {
+		if i == 3 && got[i] == nil {
+			continue
+		}
+		s, err := p.str("tool.claude."+names[i], got[i], false)
+		if err != nil {
+			return err
+		}
+		*into = s
+	}
+	if mode != "blocking" && mode != "background" {
+		return fmt.Errorf("tool.claude.execution_mode must be blocking or background, got %q", mode)
+	}
+	t.session = p.rec.session
 	return nil
 }
 
@@ -291,7 +340,7 @@ func (p *dynamoParser) request(raw jsontext.Value, eventTime uint64) error {
 	}
 	p.rec.id = append(p.rec.id, id...)
 	if got[1] != nil {
-		if _, err := p.str(names[1], got[1], true); err != nil {
+		if p.rec.model, err = p.str(names[1], got[1], true); err != nil {
 			return err
 		}
 	}
@@ -332,11 +381,11 @@ func (p *dynamoParser) request(raw jsontext.Value, eventTime uint64) error {
 // replay reads what the request is replayed from: an object, or its three members as an
 // array.
 func (p *dynamoParser) replay(raw jsontext.Value) error {
-	var got [3]jsontext.Value
-	names := []string{"trace_block_size", "input_length", "input_sequence_hashes"}
+	var got [4]jsontext.Value
+	names := []string{"trace_block_size", "input_length", "input_sequence_hashes", "dependencies"}
 	if raw.Kind() == '[' {
 		p.json.reset(raw)
-		if _, err := p.json.array(names, func(m int, v jsontext.Value) error {
+		if _, err := p.json.array(names[:3], func(m int, v jsontext.Value) error {
 			end := int(p.json.dec.InputOffset())
 			got[m] = raw[end-len(v) : end]
 			return nil
@@ -346,7 +395,7 @@ func (p *dynamoParser) replay(raw jsontext.Value) error {
 	} else if _, err := p.fields("replay", raw, names, got[:]); err != nil {
 		return err
 	}
-	for i := range names {
+	for i := range names[:3] {
 		if got[i] == nil {
 			return fmt.Errorf("replay.%s is missing", names[i])
 		}
@@ -358,7 +407,45 @@ func (p *dynamoParser) replay(raw jsontext.Value) error {
 	if p.rec.input, err = count(names[1], got[1], math.MaxInt64); err != nil {
 		return err
 	}
-	return elements(names[2], got[2], math.MaxUint64, func(n uint64) { p.rec.hashes = append(p.rec.hashes, n) })
+	if err := elements(names[2], got[2], math.MaxUint64, func(n uint64) { p.rec.hashes = append(p.rec.hashes, n) }); err != nil {
+		return err
+	}
+	if got[3] == nil || !p.rec.agentic {
+		return nil
+	}
+	return p.dependencies(got[3])
+}
+
+// dependencies reads the dependencies that the exporter of a trace knew.
+func (p *dynamoParser) dependencies(raw jsontext.Value) error {
+	if raw.Kind() != '[' {
+		return fmt.Errorf("replay.dependencies must be an array, got %s", excerpt(raw))
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsonOptions...)
+	_, _ = dec.ReadToken()
+	names := []string{"request_id", "relation", "trigger"}
+	for dec.PeekKind() != ']' {
+		v, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		var got [3]jsontext.Value
+		if _, err := p.fields("a dependency", v.Clone(), names, got[:]); err != nil {
+			return err
+		}
+		var e graphEdge
+		if e.name, err = p.str("dependencies.request_id", got[0], false); err != nil {
+			return err
+		}
+		if e.relation, err = oneOf[schemas.Relation]("dependencies.relation", got[1], schemas.RelationNames); err != nil {
+			return err
+		}
+		if e.trigger, err = oneOf[schemas.Trigger]("dependencies.trigger", got[2], schemas.TriggerNames); err != nil {
+			return err
+		}
+		p.rec.dependencies = append(p.rec.dependencies, e)
+	}
+	return nil
 }
 
 // span sets start and end (spec 01 section 3.6, rule 5).

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 )
@@ -112,4 +113,33 @@ func integer(literal []byte, max uint64) (n uint64, ok bool) {
 		n = n*10 + d
 	}
 	return n, n <= max
+}
+
+// AppendNumber writes a finite number so that it is read back as the same value, although literals of traces are not
+// rounded correctly: the shortest text where that is read right, else one nearby.
+func AppendNumber(dst []byte, x float64) []byte {
+	from := len(dst)
+	shortest := strconv.AppendFloat(dst, x, 'g', -1, 64)
+	if v, ok := realNumber(shortest[from:]); ok && v == x {
+		return shortest
+	}
+	for digits := 16; digits <= 18; digits++ {
+		text := strconv.AppendFloat(nil, x, 'e', digits, 64)
+		mark := bytes.IndexByte(text, 'e')
+		significand, _ := strconv.ParseUint(string(append(append([]byte(nil), text[:1]...), text[2:mark]...)), 10, 64)
+		exponent, _ := strconv.Atoi(string(text[mark+1:]))
+		for step := range uint64(400) {
+			// Above and below in turn.
+			near := significand + step/2
+			if step%2 == 1 {
+				near = significand - (step+1)/2
+			}
+			out := append(strconv.AppendUint(dst[:from], near, 10), 'e')
+			out = strconv.AppendInt(out, int64(exponent-digits), 10)
+			if v, ok := realNumber(out[from:]); ok && v == x {
+				return out
+			}
+		}
+	}
+	return strconv.AppendFloat(dst[:from], x, 'g', -1, 64)
 }

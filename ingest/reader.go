@@ -60,6 +60,12 @@ type LineCounter interface {
 	Lines() []int64
 }
 
+// GraphReader is a Reader of a format that may hold a graph of plays.
+type GraphReader interface {
+	// GraphSource says what the source was, once it is read; ok is false when it was none of plays.
+	GraphSource() (source schemas.GraphSource, ok bool)
+}
+
 // OpenWith is Open with options.
 func OpenWith(source *schemas.SourceSpec, engineBlockTokens int64, o Options) (Reader, error) {
 	switch source.Kind {
@@ -75,8 +81,13 @@ func openTrace(source *schemas.SourceSpec, o Options) (Reader, error) {
 	if len(source.Paths) == 0 {
 		return nil, errors.New("a trace source needs at least one trace file")
 	}
-	if source.Format == schemas.FormatDynamo {
+	switch source.Format {
+	case schemas.FormatDynamo:
 		return openDynamo(source, o)
+	case schemas.FormatWeka:
+		return openWeka(source, o)
+	case schemas.FormatAgenticMooncake:
+		return openAgentic(source, o)
 	}
 	var parser rowParser
 	switch source.Format {
@@ -88,10 +99,8 @@ func openTrace(source *schemas.SourceSpec, o Options) (Reader, error) {
 			return nil, err
 		}
 		parser = applied
-	case schemas.FormatAgenticMooncake, schemas.FormatWeka:
-		return nil, fmt.Errorf("trace format %s is not supported yet", source.Format)
 	default:
-		return nil, fmt.Errorf("trace format %q is not known: allowed are mooncake, mooncake-delta, applied_compute_agentic and dynamo", source.Format)
+		return nil, fmt.Errorf("trace format %q is not known: allowed are mooncake, mooncake-delta, applied_compute_agentic, agentic_mooncake, weka and dynamo", source.Format)
 	}
 	if len(source.Paths) > 1 && !o.Joined {
 		return nil, fmt.Errorf("trace format %s takes exactly one trace file, got %d: %s", source.Format, len(source.Paths), strings.Join(source.Paths, ", "))

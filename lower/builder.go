@@ -18,6 +18,10 @@ type Builder struct {
 	// named names rows for messages; nil names them by the source.
 	named func(line int64) string
 
+	// graph gathers the rows of an agentic source, nil for others.
+	graph       *graphBuilder
+	graphSource schemas.GraphSource
+
 	blockTokens int64
 	chains      interner
 	sessions    directory
@@ -55,6 +59,9 @@ func NewBuilder(spec *schemas.RunSpec) *Builder {
 // files. Call it before Add.
 func (b *Builder) NamePlaces(named func(line int64) string) { b.named = named }
 
+// SetGraphSource says what an agentic source was. Call it before Finish.
+func (b *Builder) SetGraphSource(s schemas.GraphSource) { b.graphSource = s }
+
 // Add takes the next rows of the source and keeps nothing of the batch. An error names
 // file and line; every further call returns it again.
 func (b *Builder) Add(batch *schemas.RequestBatch) error {
@@ -63,6 +70,13 @@ func (b *Builder) Add(batch *schemas.RequestBatch) error {
 			b.err = fmt.Errorf("blocks of %d and of %d tokens in one source", b.blockTokens, batch.BlockTokens)
 		}
 		b.blockTokens = batch.BlockTokens
+	}
+	if b.err == nil && batch.Agentic != nil {
+		if b.graph == nil {
+			b.graph = &graphBuilder{}
+		}
+		b.err = b.graph.add(batch)
+		return b.err
 	}
 	for i := 0; i < batch.N && b.err == nil; i++ {
 		if err := b.row(batch, i); err != nil {

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,6 +14,12 @@ import (
 func (b *Builder) Finish() (*Workload, error) {
 	if b.err != nil {
 		return nil, b.err
+	}
+	if b.graph != nil {
+		return b.finishGraph()
+	}
+	if b.load.Agentic.Lanes > 0 {
+		return nil, errors.New("agentic_lanes needs an agentic trace: no request of this one has an agent context")
 	}
 	w := &Workload{BlockTokens: b.blockTokens, Chains: b.chains.finish()}
 	b.sessions.table, b.last = table{}, column[float64]{}

@@ -27,6 +27,9 @@ type Workload struct {
 	// since the output length is then 0.
 	Authored      []uint32
 	AuthoredStart []int64
+	// Graph is nil unless the source is agentic. Nodes then stand in order of their request names, and
+	// Nodes.ReleaseMS is Graph.NotBeforeMS.
+	Graph *Graph
 }
 
 // Nodes holds the columns of the table nodes.

@@ -235,7 +235,9 @@ const (
 // in other portions. Its memory does not grow with the folder.
 type RequestReader struct {
 	requests, blocks, authored *tableReader
-	blockTokens                int64
+	// plays is nil unless the source is agentic.
+	plays       *playReader
+	blockTokens int64
 	// counts and outputs are the list lengths of the current rows, of which next is the first
 	// that was not handed out.
 	counts, outputs []int32
@@ -268,6 +270,11 @@ func (f *Folder) Requests(blockTokens int64) (*RequestReader, error) {
 		}
 		*o.to = table
 	}
+	var err error
+	if r.plays, err = f.openPlays(); err != nil {
+		_ = r.Close()
+		return nil, err
+	}
 	return r, nil
 }
 
@@ -277,6 +284,9 @@ func (r *RequestReader) Close() error {
 		if t != nil {
 			t.close()
 		}
+	}
+	if r.plays != nil {
+		r.plays.close()
 	}
 	return nil
 }
@@ -319,7 +329,15 @@ func (r *RequestReader) fill(b *schemas.RequestBatch) error {
 	r.columns(b, n)
 	fillList(r.blocks, b.Blocks, func(dst []uint64) { r.blocks.u64("block_id", dst) })
 	fillList(r.authored, b.Authored, func(dst []uint32) { r.authored.u32("token", dst) })
-	for _, t := range []*tableReader{r.requests, r.blocks, r.authored} {
+	tables := []*tableReader{r.requests, r.blocks, r.authored}
+	if p := r.plays; p != nil {
+		if b.Agentic == nil {
+			b.Agentic = &schemas.AgenticColumns{}
+		}
+		p.columns(b.Agentic, n)
+		tables = append(tables, p.plays, p.nodes, p.edges)
+	}
+	for _, t := range tables {
 		if t.err != nil {
 			return t.err
 		}

@@ -246,6 +246,12 @@ func (r *tableReader) i32Null(name string, dst []int32) {
 	spread(dst, levels, values(r, name, dst, levels, readInt32), -1)
 }
 
+// i64Null reads null as -1.
+func (r *tableReader) i64Null(name string, dst []int64) {
+	levels := r.defined(len(dst))
+	spread(dst, levels, values(r, name, dst, levels, readInt64), -1)
+}
+
 // f64Null reads null as NaN.
 func (r *tableReader) f64Null(name string, dst []float64) {
 	levels := r.defined(len(dst))

@@ -60,6 +60,8 @@ func appendValue(b []byte, v driver.Value) []byte {
 		return strconv.AppendBool(b, x)
 	case string:
 		return appendString(b, x)
+	case json.RawMessage:
+		return append(b, x...)
 	case *big.Int:
 		return x.Append(b, 10)
 	case duckdb.Decimal:

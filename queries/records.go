@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"strings"
 )
 
 // recordPage is how many records are in memory at a time.
@@ -14,7 +15,11 @@ const recordPage = 16_384
 // without a line end, in order. The slice is reused. It returns the number of records.
 // Summary must have been called before.
 func (r *Report) Records(ctx context.Context, each func(record []byte) error) (int64, error) {
-	if err := r.db.exec(ctx, read("records", "10_order.sql")); err != nil {
+	order, records := read("records", "10_order.sql"), read("records", "20_records.sql")
+	if r.plays {
+		order, records = read("agentic", "30_order.sql"), read("agentic", "40_records.sql")
+	}
+	if err := r.db.exec(ctx, order); err != nil {
 		return 0, fmt.Errorf("cannot compute the per-request records: %w", oneLine(err))
 	}
 	var total int64
@@ -37,7 +42,7 @@ func (r *Report) Records(ctx context.Context, each func(record []byte) error) (i
 		}
 		var keys [][]byte
 		var names []string
-		err = r.db.rows(ctx, read("records", "20_records.sql"), func(n, _ []string) error {
+		err = r.db.rows(ctx, records, func(n, _ []string) error {
 			names = n
 			keys = jsonKeys(n)
 			return nil
@@ -54,6 +59,10 @@ func (r *Report) Records(ctx context.Context, each func(record []byte) error) (i
 				case "pressure_record_ordinals":
 					out = appendList(out, nil)
 				default:
+					if text, ok := values[i].(string); ok && strings.HasSuffix(names[i], ":json") {
+						out = append(out, text...)
+						continue
+					}
 					out = appendValue(out, values[i])
 				}
 			}
@@ -74,7 +83,7 @@ func jsonKeys(names []string) [][]byte {
 		if i > 1 {
 			b = append(b, ',')
 		}
-		keys[i] = append(appendString(b, n), ':')
+		keys[i] = append(appendString(b, strings.TrimSuffix(n, ":json")), ':')
 	}
 	return keys
 }

@@ -70,6 +70,8 @@ type Report struct {
 	db *database
 	// ticks says that the run has the table ticks.
 	ticks bool
+	// plays says that the run is one of plays; Summary finds out.
+	plays bool
 }
 
 // OpenReport opens the tables of the run directory dir. The directory needs the tables
@@ -110,7 +112,13 @@ func (r *Report) addEmpty(ctx context.Context, present []string) error {
 	for _, name := range present {
 		have[name] = true
 	}
-	for _, t := range []*schemas.Table{&schemas.Nodes, &schemas.Routing, &schemas.Admissions, &schemas.Lifecycle, &schemas.Ticks, &schemas.TickWorkers, &schemas.TickPasses} {
+	optional := []*schemas.Table{&schemas.Nodes, &schemas.Routing, &schemas.Admissions, &schemas.Lifecycle, &schemas.Ticks, &schemas.TickWorkers, &schemas.TickPasses, &schemas.Edges}
+	for _, t := range schemas.AllTables {
+		if t.Agentic {
+			optional = append(optional, t)
+		}
+	}
+	for _, t := range optional {
 		if have[t.Name] {
 			continue
 		}
@@ -158,6 +166,9 @@ func (r *Report) Summary(ctx context.Context, wallTimeMS float64) (*Summary, err
 	}
 	if rows != 1 {
 		return nil, fmt.Errorf("cannot compute the summary: the table run has %d rows, not one", rows)
+	}
+	if r.plays, err = r.agentic(ctx, s); err != nil {
+		return nil, fmt.Errorf("cannot compute the agentic part of the summary: %w", oneLine(err))
 	}
 	return s, nil
 }

@@ -1,5 +1,7 @@
 package schemas
 
+import "fmt"
+
 // Trigger tells what of a predecessor an edge waits for (spec 02).
 type Trigger uint8
 
@@ -42,10 +44,12 @@ type SourcePlay struct {
 	// End is the number of the batch's rows up to the end of the play: plays own their rows back
 	// to back.
 	End int
+	// Continued says that the play began in the batch before. Readers of sources hand out whole plays.
+	Continued bool
 }
 
 // AgenticColumns are the columns that a RequestBatch of an agentic source has beyond the others.
-// Such a batch holds whole plays. TimestampMS of a row is its earliest start; RequestID and SessionID are set in
+// TimestampMS of a row is its earliest start; RequestID and SessionID are set in
 // every row. Request indexes count over the whole source.
 type AgenticColumns struct {
 	Plays []SourcePlay
@@ -78,4 +82,13 @@ type GraphSource struct {
 	// NestedTimestampBasis is the resolved one of a weka corpus: absolute, relative or
 	// not_applicable.
 	NestedTimestampBasis string
+}
+
+// String is "none" for a load without any of the settings.
+func (a AgenticLoad) String() string {
+	if a == (AgenticLoad{}) {
+		return "none"
+	}
+	type plain AgenticLoad
+	return fmt.Sprintf("%+v", plain(a))
 }

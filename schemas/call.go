@@ -65,7 +65,7 @@ func ParseCall(name string, data []byte) (*Call, error) {
 		return nil, Problems{{File: name, Message: "the call must be one mapping with the keys kind and args, got " + root.Describe()}}
 	}
 	c := &Call{File: name}
-	report := strict.Decode(root, c.fields())
+	report := strict.Decode(fromSpec(root), c.fields())
 	c.check(report)
 	if problems := report.Problems(); len(problems) > 0 {
 		return nil, problems

@@ -1,7 +1,6 @@
 package schemas
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -31,6 +30,9 @@ func (c *Call) RunSpec() (*RunSpec, error) {
 	}
 	if a.CaptureTelemetry {
 		spec.TelemetryIntervalMS = a.TelemetrySampleIntervalMS
+	}
+	if spec.TargetModel = a.ExecutionModel; strings.TrimSpace(spec.TargetModel) == "" {
+		spec.TargetModel = a.ModelName
 	}
 	if a.MaxSimTimeMS != nil {
 		spec.TimeLimitMS = *a.MaxSimTimeMS
@@ -65,6 +67,7 @@ func (c *Call) source() SourceSpec {
 	case a.TraceFormat != FormatDynamo && a.TraceFormat != FormatWeka:
 		out.BlockTokens = defaultTraceBlockTokens
 	}
+	out.NestedBasis = a.WekaNestedTimestampBasis
 	if a.TraceFormat == FormatAppliedCompute {
 		out.SharedPrefixRatio, out.PrefixGroups = a.TraceSharedPrefixRatio, a.TraceNumPrefixGroups
 	}
@@ -82,7 +85,24 @@ func (c *Call) load() LoadSpec {
 	case a.ArrivalIntervalMS != nil:
 		return LoadSpec{Kind: LoadConstantInterval, IntervalMS: *a.ArrivalIntervalMS, Speedup: a.ArrivalSpeedupRatio}
 	}
-	return LoadSpec{Kind: LoadTraceTimestamps, Speedup: a.ArrivalSpeedupRatio}
+	return LoadSpec{Kind: LoadTraceTimestamps, Speedup: a.ArrivalSpeedupRatio, Agentic: agenticLoad(a.AgenticLanes, a.AgenticSnapshot, a.AgenticWarmup, a.AgenticProfile)}
+}
+
+// agenticLoad says how plays run; a nil profile or snapshot is none.
+func agenticLoad(lanes *int64, snapshot *AgenticSnapshot, warmup bool, profile *AgenticProfile) AgenticLoad {
+	out := AgenticLoad{Warmup: warmup}
+	if lanes != nil {
+		out.Lanes = *lanes
+	}
+	if snapshot != nil {
+		out.Snapshot, out.Seed = true, snapshot.Seed
+	}
+	if p := profile; p != nil {
+		out.Profile = true
+		out.DurationSeconds, out.ResponseGraceSeconds, out.CancelDrainSeconds = p.DurationSeconds, p.ResponseGraceSeconds, p.CancelDrainSeconds
+		out.TreeIdleCapSeconds, out.GlobalIdleCapSeconds = p.TreeIdleCapSeconds, p.GlobalIdleCapSeconds
+	}
+	return out
 }
 
 // spec is the engine of one worker.
@@ -164,8 +184,6 @@ func (c *Call) missing() features {
 	}
 	f.need(a.RouterMode == PolicyKVRouter && c.Router != nil && c.Router.PrefillLoadModel != loadModelNone, "router_config.router_prefill_load_model: aic")
 	f.need(c.PlannerConfig != nil, "planner_config")
-	f.need(c.Kind == CallTrace && agenticFormat(a.TraceFormat), fmt.Sprintf("args.trace_format: %s", a.TraceFormat))
-	f.need(a.AgenticLanes != nil, "args.agentic_lanes")
 	return f
 }
 

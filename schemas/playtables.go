@@ -71,3 +71,99 @@ var PlayNodes = Table{Name: "play_nodes", Version: 1, Stage: "lower", Agentic: t
 	{"root_node", tInt32, true, "the root of its play; null when the play has several"},
 	{"turn", tInt32, false, "position in its conversation by recorded start, from 0"},
 }}
+
+// PlayRuns holds the plays that were executed.
+var PlayRuns = Table{Name: "play_runs", Version: 1, Stage: "simulate", Agentic: true, Doc: "one executed play; plays that never started included", Columns: []Column{
+	{"play_run", tInt32, false, "dense id: plays in their order, or the initial lanes of a snapshot and then what replaced them"},
+	{"play", tInt32, false, "row of plays"},
+	{"lane", tInt32, true, "the lane it ran on; null without lanes and for one that never started"},
+	{"lane_ordinal", tInt64, false, "number over the plays of a lane of a snapshot, from 0"},
+	{"play_id", tString, false, "name of the executed play"},
+	{"t_star_ms", tFloat64, true, "recorded time at which a snapshot cut it; null without one"},
+	{"origin_ms", tFloat64, true, "where its trajectory starts: its first dispatched root, or the begin of a snapshot"},
+	{"terminal_ms", tFloat64, true, "first failure, or else the latest end of a node"},
+	{"settled_ms", tFloat64, true, "when it was over and nothing of it was left on the servers"},
+	{"status", tString, false, "completed, failed or incomplete"},
+	{"failed_node", tInt32, true, "node that failed first, as request_results numbers it"},
+	{"failed_status", tString, true, "how it failed"},
+	{"node_count", tInt32, false, "nodes to execute"},
+	{"completed_count", tInt32, false, "nodes that completed"},
+	{"started", tInt32, false, "1 when it started"},
+	{"over", tInt32, false, "1 when it was over for the client"},
+	{"censored", tInt32, false, "1 when the end of a profile kept nodes of it from being issued"},
+}}
+
+// NodeRuns holds the executed nodes; request_results has those that arrived.
+var NodeRuns = Table{Name: "node_runs", Version: 1, Stage: "simulate", Agentic: true, Doc: "one executed node, beside its row of request_results", Columns: []Column{
+	{"node", tInt32, false, "the executed node, as request_results, routing and admissions number it"},
+	{"source_node", tInt32, false, "row of nodes"},
+	{"play_run", tInt32, false, "the executed play"},
+	{"state", tString, false, "completed, failed, emitted, ready, blocked, skipped, censored, or preparation"},
+	{"dispatched_ms", tFloat64, true, "when it was dispatched; null for one that was not"},
+}}
+
+// SnapshotNodes holds what snapshots say about the nodes of their plays.
+var SnapshotNodes = Table{Name: "snapshot_nodes", Version: 1, Stage: "simulate", Agentic: true, Doc: "one node of a play that a snapshot cut", Columns: []Column{
+	{"play_run", tInt32, false, "the executed play"},
+	{"source_node", tInt32, false, "row of nodes"},
+	{"historical", tInt32, false, "1 when it had started before the cut: it is not executed"},
+	{"remaining_delay_ms", tFloat64, false, "time from the cut to its earliest start, before the speed-up; 0 for a historical one"},
+	{"primer", tInt32, true, "place among the requests that warm the caches of the play up; null for others"},
+}}
+
+// Preparations holds the requests that warmed caches up before the measurement; their times count from the start of the run.
+var Preparations = Table{Name: "preparations", Version: 1, Stage: "simulate", Agentic: true, Doc: "one request that prepared a cache before the measurement, in times of the whole run", Columns: []Column{
+	{"play_run", tInt32, false, "the executed play, and so the lane"},
+	{"ordinal", tInt32, false, "number over the requests of the lane, from 0"},
+	{"node", tInt32, false, "the executed node"},
+	{"source_node", tInt32, false, "row of nodes"},
+	{"phase", tString, false, "primer or warmup"},
+	{"dispatched_ms", tFloat64, true, "when it was dispatched"},
+	{"first_admit_ms", tFloat64, true, "start of the pass that first admitted it"},
+	{"terminal_ms", tFloat64, true, "when it left the system"},
+	{"status", tString, true, "how it ended; null when it did not"},
+	{"reused_input_tokens", tInt32, false, "cached tokens at its first admission"},
+	{"output_tokens", tInt32, false, "tokens emitted"},
+}}
+
+// IdleShifts holds the idle times that a profile skipped.
+var IdleShifts = Table{Name: "idle_shifts", Version: 1, Stage: "simulate", Agentic: true, Doc: "one idle time that a profile skipped, in times of the whole run", Columns: []Column{
+	{"at_ms", tFloat64, false, "when"},
+	{"play_run", tInt32, true, "the play that was idle; null when all were"},
+	{"shifted_ms", tFloat64, false, "time skipped"},
+	{"timers", tInt32, false, "timers moved"},
+}}
+
+// AgenticRun holds the scalars of a run of plays: one row, none for a flat source.
+var AgenticRun = Table{Name: "agentic_run", Version: 1, Stage: "simulate", Agentic: true, Doc: "a run of plays itself: one row, none for a flat trace", Columns: []Column{
+	{"source_format", tString, false, "format of the source as the report shows it"},
+	{"source_digest", tString, false, "digest of the source"},
+	{"nested_timestamp_basis", tString, true, "what nested timestamps of a weka corpus count from"},
+	{"graph_digest", tString, false, "digest of nodes, edges and blocks"},
+	{"block_tokens", tInt64, false, "tokens of a block id"},
+	{"input_format", tString, false, "configured format"},
+	{"target_model", tString, false, "the model that every request runs on"},
+	{"engine_block_tokens", tInt64, false, "tokens of a KV block of the engines"},
+	{"estimator", tString, false, "timing model of the engines"},
+	{"lanes", tInt64, true, "plays at a time; null for all"},
+	{"snapshot_seed", tString, true, "seed of the snapshots, in decimal; null without"},
+	{"lifecycle_digest", tString, false, "digest of the events of plays in the order in which they happened"},
+	{"lifecycle_events", tInt64, false, "number of those events"},
+	{"preparation", tString, true, "profile when caches were prepared, aborted when that failed; null without"},
+	{"preparation_end_ms", tFloat64, true, "when the preparation ended, in times of the whole run"},
+	{"measured_from_ms", tFloat64, true, "when the measurement began behind a preparation"},
+	{"duration_seconds", tFloat64, true, "time of a profile in which requests are issued; null without a profile, as are the columns behind it"},
+	{"response_grace_seconds", tFloat64, true, "time that responses have afterwards"},
+	{"cancel_drain_seconds", tFloat64, true, "time for canceled requests"},
+	{"tree_idle_cap_seconds", tFloat64, true, "longest idle time of one play"},
+	{"global_idle_cap_seconds", tFloat64, true, "longest idle time of all"},
+	{"profile_start_ms", tFloat64, true, "when the profile began, in times of the whole run, as are those behind it"},
+	{"cutoff_ms", tFloat64, true, "end of the admission"},
+	{"grace_ms", tFloat64, true, "deadline of responses"},
+	{"drain_ms", tFloat64, true, "deadline of canceled requests"},
+	{"finished_ms", tFloat64, true, "when the run was over"},
+	{"closed", tInt32, true, "1 when the admission was closed"},
+	{"cursor", tInt64, true, "plays taken from the corpus"},
+	{"unsettled", tInt64, true, "canceled requests inside a pass that was running"},
+	{"last_response_ms", tFloat64, true, "end of the last request that completed"},
+}}

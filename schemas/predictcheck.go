@@ -158,16 +158,8 @@ func (t *Traffic) checkTraceStop(r *strict.Report) {
 			r.Fail(stop+key, "a trace has no count; it takes max_virtual_time_seconds only")
 		}
 	}
-	if !r.Has(stop+"max_virtual_time_seconds") || !r.OK("traffic.source.format") {
-		return
-	}
-	switch {
-	case agenticFormat(t.Source.Format):
-		r.Fail(stop+"max_virtual_time_seconds", "is not for format %s", t.Source.Format)
-	case r.Has("traffic.load.agentic_profile"):
+	if r.Has(stop+"max_virtual_time_seconds") && r.Has("traffic.load.agentic_profile") {
 		r.Fail(stop+"max_virtual_time_seconds", "is excluded by agentic_profile")
-	case r.Has("traffic.load.agentic_lanes"):
-		r.Fail(stop+"max_virtual_time_seconds", "is not for agentic traces")
 	}
 }
 

@@ -2,7 +2,6 @@ package schemas
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 )
 
@@ -26,6 +25,7 @@ func (p *Prediction) RunSpec() (*RunSpec, error) {
 		TimeLimitMS: math.Inf(1),
 		SLA:         p.sla().spec(),
 		Resources:   DefaultResources(),
+		TargetModel: p.Engine.Model,
 		Stack:       p.Stack,
 	}
 	if n, ok := t.Stop.count(&t.Load); ok {
@@ -50,8 +50,6 @@ func (p *Prediction) missing(t *Traffic) features {
 	}
 	f.need(p.Router != nil && p.Router.PrefillLoadModel.Type != loadModelNone, "router.prefill_load_model.type: aic")
 	f.need(p.Planner.enabled(), "planner.policy: enabled")
-	f.need(t.Source.Type == SourceTypeTrace && agenticFormat(t.Source.Format), fmt.Sprintf("traffic.source.format: %s", t.Source.Format))
-	f.need(t.Load.AgenticLanes != nil, "traffic.load.agentic_lanes")
 	return f
 }
 
@@ -65,7 +63,7 @@ func (s *Source) spec() SourceSpec {
 			SharedPrefixRatio: s.Session.SharedPrefixRatio, PrefixGroups: s.Session.PrefixGroups,
 		}
 	case SourceTypeTrace:
-		out := SourceSpec{Kind: SourceTrace, Format: s.Format, Paths: s.Paths}
+		out := SourceSpec{Kind: SourceTrace, Format: s.Format, Paths: s.Paths, NestedBasis: s.NestedTimestampBasis}
 		switch {
 		case s.BlockTokens != nil:
 			out.BlockTokens = *s.BlockTokens
@@ -88,7 +86,7 @@ func (l *Load) spec() LoadSpec {
 	case LoadTypeConstantRate:
 		return LoadSpec{Kind: LoadConstantInterval, IntervalMS: 1000.0 / l.rate(), Speedup: 1}
 	case LoadTypeTraceTimestamps:
-		return LoadSpec{Kind: LoadTraceTimestamps, Speedup: l.Speedup}
+		return LoadSpec{Kind: LoadTraceTimestamps, Speedup: l.Speedup, Agentic: agenticLoad(l.AgenticLanes, l.AgenticSnapshot, l.AgenticWarmup, l.AgenticProfile)}
 	}
 	return LoadSpec{Kind: LoadConcurrency, Concurrency: l.Concurrency, Speedup: 1}
 }

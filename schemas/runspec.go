@@ -24,6 +24,8 @@ type RunSpec struct {
 	Scaling ScalingSpec
 	// TelemetryIntervalMS is the time between telemetry samples (spec 05 section 10), 0 for none.
 	TelemetryIntervalMS float64
+	// TargetModel is the model that every request of an agentic source runs on.
+	TargetModel string
 	// CapturePerRequest asks for requests.jsonl and per_request records.
 	CapturePerRequest bool
 	// CaptureRouting asks for the table routing_candidates: every target of every decision of
@@ -129,6 +131,10 @@ type SourceSpec struct {
 	Format      TraceFormat
 	Paths       []string
 	BlockTokens int64
+	// NestedBasis is what nested timestamps of a weka corpus count from: auto ("" is the same),
+	// absolute or relative. ResolvedBasis, when it is not empty, is what an earlier reading of the corpus
+	// found out.
+	NestedBasis, ResolvedBasis string
 }
 
 // SessionMode reports whether a synthetic source makes sessions instead of a plain
@@ -162,6 +168,23 @@ type LoadSpec struct {
 	// Speedup divides arrival times and delays of open loops; ignored under
 	// concurrency.
 	Speedup float64
+	// Agentic says how the plays of an agentic source run.
+	Agentic AgenticLoad
+}
+
+// AgenticLoad says how plays run (spec 02 sections 7.2 and 8 to 10).
+type AgenticLoad struct {
+	// Lanes is how many plays run at a time, 0 for all.
+	Lanes int64
+	// Snapshot cuts the plays at times drawn with Seed.
+	Snapshot bool
+	Seed     uint64
+	// Warmup prepares the caches before a snapshot starts.
+	Warmup bool
+	// Profile measures for a fixed time, whose settings the others are, seconds.
+	Profile                                                   bool
+	DurationSeconds, ResponseGraceSeconds, CancelDrainSeconds float64
+	TreeIdleCapSeconds, GlobalIdleCapSeconds                  float64
 }
 
 // Backend names an engine.

@@ -222,4 +222,4 @@ var Run = Table{Name: "run", Version: 1, Stage: "simulate", Doc: "the run itself
 }}
 
 // AllTables lists every table in the order of the stages.
-var AllTables = []*Table{&Requests, &Blocks, &AuthoredOutputs, &SourcePlays, &SourceNodes, &SourceEdges, &Nodes, &Edges, &Chains, &NodeOutputs, &Plays, &PlayNodes, &RequestResults, &Passes, &TokenGaps, &Admissions, &Routing, &RoutingCandidates, &Transfers, &Lifecycle, &Ticks, &TickWorkers, &TickPasses, &Run}
+var AllTables = []*Table{&Requests, &Blocks, &AuthoredOutputs, &SourcePlays, &SourceNodes, &SourceEdges, &Nodes, &Edges, &Chains, &NodeOutputs, &Plays, &PlayNodes, &RequestResults, &Passes, &TokenGaps, &Admissions, &Routing, &RoutingCandidates, &Transfers, &Lifecycle, &Ticks, &TickWorkers, &TickPasses, &Run, &PlayRuns, &NodeRuns, &SnapshotNodes, &Preparations, &IdleShifts, &AgenticRun}

@@ -355,6 +355,9 @@ func (c *cluster) leave(slot int32) {
 		c.content.Ended(r, session, c.source.last(r.Node, session))
 		c.source.ended(r.Node, session, c.now)
 	}
+	if c.source.plays != nil {
+		c.endPlay(r, r.Status)
+	}
 	c.inSystem--
 	c.ended++
 }
@@ -363,6 +366,9 @@ func (c *cluster) leave(slot int32) {
 func (c *cluster) settleHandoff(slot int32) {
 	r := &c.requests.Slots[slot]
 	c.record.handedOff(r, &c.handoffs.of[slot])
+	if c.source.plays != nil {
+		c.settlePlay(r)
+	}
 	for _, gap := range r.Gaps {
 		c.record.gap(gap, 1)
 	}

@@ -33,6 +33,8 @@ type Outcome struct {
 	// PrefillWorkerSeconds and DecodeWorkerSeconds are the time-integrals of provisioned
 	// workers; aggregated ones count with decode (spec 05 section 9.5).
 	PrefillWorkerSeconds, DecodeWorkerSeconds float64
+	// Agentic is what became of the plays, nil without any.
+	Agentic *AgenticOutcome
 	// Arrived and Ended count requests, Passes completed passes of all ranks.
 	Arrived, Ended, Passes int64
 }
@@ -59,15 +61,21 @@ func Run(ctx context.Context, spec *schemas.RunSpec, w *lower.Workload, sink sch
 
 // run is Run; with exact no pass takes a short cut, which must not change any row.
 func run(ctx context.Context, spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, progress *Progress, exact bool) (Outcome, error) {
-	c := newCluster(spec, w, sink, progress, exact)
-	err := c.guarded(ctx)
-	out := Outcome{LastInstantMS: c.now, Arrived: int64(c.requests.Created()), Ended: c.ended, Passes: c.passes}
+	c, err := newCluster(spec, w, sink, progress, exact)
+	if err != nil {
+		return Outcome{}, err
+	}
+	err = c.guarded(ctx)
+	out := Outcome{LastInstantMS: c.now - c.record.originMS, Arrived: int64(c.requests.Created()), Ended: c.ended, Passes: c.passes}
 	for i := range c.pools {
 		if p := &c.pools[i]; p.role == schemas.PoolPrefill {
 			out.PrefillWorkerSeconds = p.seconds
 		} else {
 			out.DecodeWorkerSeconds = p.seconds
 		}
+	}
+	if p := c.source.plays; p != nil {
+		out.Agentic = p.outcome(spec)
 	}
 	return out, err
 }
@@ -100,21 +108,36 @@ type cluster struct {
 	visited float64
 	// session has the session of each live slot.
 	session []int32
+	// arrivalMS is the time of arrival of the node of a play that arrives next.
+	arrivalMS float64
 	// launched lists the passes started at this instant.
 	launched []launched
 
 	ended, passes int64
 }
 
-func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, progress *Progress, exact bool) *cluster {
+func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, progress *Progress, exact bool) (*cluster, error) {
 	if progress == nil {
 		progress = &Progress{}
+	}
+	var driver *plays
+	measured := sink
+	if w.Graph != nil {
+		var err error
+		if driver, err = newPlays(spec, w); err != nil {
+			return nil, err
+		}
+		w = driver.work
+		if driver.warm != nil {
+			sink = schemas.DiscardSink()
+		}
 	}
 	c := &cluster{
 		source: newSource(w), record: newRecorder(sink), content: engine.NewContent(w, spec.BlockTokens()),
 		limit: spec.TimeLimitMS, scalingMS: math.Inf(1), progress: progress,
 		watch: newWatch(spec),
 	}
+	c.source.plays, c.record.measured = driver, measured
 	routed := spec.Router.Policy == schemas.PolicyKVRouter
 	// Blocks of generated tokens that later turns have in their prompts are stored when a request
 	// ends. Only with a lag can a router tell that from storing each one when it is full.
@@ -129,7 +152,12 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 		c.handoffs = newHandoffs(spec)
 	}
 	c.watchStart()
-	return c
+	return c, nil
+}
+
+// bounded reports whether the run may stop while requests are in flight: their gaps are then kept until they end.
+func (c *cluster) bounded() bool {
+	return !math.IsInf(c.limit, 1) || c.source.plays != nil && c.source.plays.profile != nil
 }
 
 // run visits instants until nothing is left (spec 05 sections 2, 3 and 8).
@@ -157,6 +185,9 @@ func (c *cluster) run(ctx context.Context) error {
 		}
 		if c.record.err != nil {
 			return c.record.err
+		}
+		if c.source.plays != nil && c.source.plays.done() {
+			return nil
 		}
 		next := c.source.nextReady()
 		if len(c.events) > 0 {
@@ -200,6 +231,9 @@ func (c *cluster) instant() error {
 			return err
 		}
 		changed = changed || arrived
+		if c.source.plays != nil && c.source.plays.done() {
+			return nil
+		}
 		started, err := c.startPasses(&c.pools[0])
 		if err != nil {
 			return err
@@ -235,6 +269,9 @@ func (c *cluster) splitInstant() error {
 			return err
 		}
 		changed = changed || acted || arrived
+		if c.source.plays != nil && c.source.plays.done() {
+			return nil
+		}
 		for i := range c.pools {
 			started, err := c.startPasses(&c.pools[i])
 			if err != nil {
@@ -272,6 +309,10 @@ func (c *cluster) end(slot int32) {
 		c.content.Ended(r, session, c.source.last(r.Node, session))
 		c.source.ended(r.Node, session, c.now)
 	}
+	if c.source.plays != nil {
+		c.endPlay(r, r.Status)
+		c.settlePlay(r)
+	}
 	c.requests.Drop(slot)
 	c.inSystem--
 	c.ended++
@@ -282,6 +323,9 @@ func (c *cluster) end(slot int32) {
 
 // arrivals places every request that is ready now.
 func (c *cluster) arrivals() (changed bool, err error) {
+	if c.source.plays != nil {
+		return c.playArrivals()
+	}
 	room := c.source.limit - c.inSystem
 	for {
 		node, session, ready := c.source.pop(c.now, room)
@@ -305,6 +349,9 @@ func (c *cluster) arrive(node, session int32) error {
 	}
 	c.session[slot] = session
 	r := &c.requests.Slots[slot]
+	if c.source.plays != nil {
+		r.ArrivalMS = c.arrivalMS
+	}
 	c.content.Dispatch(r, session)
 	c.inSystem++
 	if c.watch != nil {

@@ -27,7 +27,7 @@ func (c *cluster) endPasses() (changed bool) {
 // endPass delivers the outputs of a worker's pass, rank by rank.
 func (c *cluster) endPass(p *pool, id int32) {
 	w := p.workers[id]
-	w.busy = false
+	w.busy, w.endedMS = false, c.now
 	for rank, k := range w.ranks {
 		if c.handoffs != nil {
 			var ended []engine.Terminal
@@ -148,7 +148,7 @@ func (c *cluster) launch() error {
 	horizon := min(c.source.nextReady(), ceiling)
 	// Requests that end on one worker release others in a closed loop or a session.
 	// The two pools of a disaggregated run drive each other.
-	coupled := c.source.sessions != nil || c.source.limit > 0 || c.handoffs != nil
+	coupled := c.source.sessions != nil || c.source.limit > 0 || c.handoffs != nil || c.source.plays != nil
 	// So do first tokens and ends while requests wait in a router.
 	waiting := c.router != nil && c.router.waiting() > 0
 	coupled = coupled || waiting
@@ -202,7 +202,7 @@ func (c *cluster) coast(p *pool, id int32, end, horizon float64, waiting bool) (
 		}
 		w.pass++
 		w.count++
-		c.visited = max(c.visited, end)
+		c.visited, w.endedMS = max(c.visited, end), end
 		start := end
 		if end = rank.Coast(); !(end-start < maxPassMS) {
 			return end, c.tooLong(p, id, start, end)

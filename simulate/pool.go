@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"math"
 	"slices"
 
 	"github.com/dynosim/dynosim/schemas"
@@ -33,6 +32,8 @@ type worker struct {
 	took []bool
 	busy bool
 	pass int64
+	// endedMS is the end of the last pass that is over.
+	endedMS float64
 	// count numbers the passes since the worker was last drained.
 	count int64
 	// nextRank is the round-robin position among the ranks of an aggregated worker.
@@ -125,7 +126,7 @@ func (c *cluster) newPool(spec *schemas.PoolSpec, exact, events, each bool) pool
 // worker are made one after the other.
 func (c *cluster) rankBuilder(e *schemas.EngineSpec, role schemas.Pool, exact, events, each bool) func(scheduler int) engine.Rank {
 	if e.Backend == schemas.BackendSGLang {
-		cfg := sglang.NewConfig(e, role, c.content.PathTokens(), !math.IsInf(c.limit, 1))
+		cfg := sglang.NewConfig(e, role, c.content.PathTokens(), c.bounded())
 		cfg.Exact, cfg.Events, cfg.Metrics = cfg.Exact || exact, events, c.watch.measures()
 		var group *sglang.Group
 		return func(scheduler int) engine.Rank {
@@ -135,7 +136,7 @@ func (c *cluster) rankBuilder(e *schemas.EngineSpec, role schemas.Pool, exact, e
 			return sglang.NewRank(cfg, e, scheduler, group, &c.requests, c.content, c.record.gap)
 		}
 	}
-	cfg := vllm.NewConfig(e, role, c.content.PathTokens(), !math.IsInf(c.limit, 1))
+	cfg := vllm.NewConfig(e, role, c.content.PathTokens(), c.bounded())
 	cfg.Exact, cfg.Events, cfg.GeneratedEvents = cfg.Exact || exact, events, each
 	cfg.Metrics = c.watch.measures()
 	return func(scheduler int) engine.Rank {

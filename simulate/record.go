@@ -27,6 +27,9 @@ type recorder struct {
 	chosenFrom *schemas.CandidateBatch
 	transfers  *schemas.TransferBatch
 	err        error
+	// originMS is the time from which rows count, measured the sink of what happens from then on.
+	originMS float64
+	measured schemas.Sink
 
 	lifecycle   *schemas.LifecycleBatch
 	ticks       *schemas.TickBatch
@@ -61,6 +64,9 @@ func newRecorder(sink schemas.Sink) *recorder {
 
 // take hands a batch over when it is full, or when it must go.
 func take[T any](r *recorder, to schemas.Recorder[T], b **T) {
+	if r.originMS != 0 {
+		rebase(*b, r.originMS)
+	}
 	next, err := to.Take(*b)
 	if err != nil && r.err == nil {
 		r.err = err

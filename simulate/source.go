@@ -36,6 +36,8 @@ type source struct {
 	heap  heap.Heap[turn, *turn]
 	// unfinished counts the sessions whose last turn has not ended.
 	unfinished int
+	// plays takes the place of all others when the workload is a graph of plays.
+	plays *plays
 }
 
 func newSource(w *lower.Workload) *source {
@@ -70,6 +72,9 @@ func (s *source) activate(at float64) {
 
 // nextReady is the earliest time at which a request becomes ready by itself, +Inf for none.
 func (s *source) nextReady() float64 {
+	if s.plays != nil {
+		return s.plays.nextReady()
+	}
 	if s.sessions == nil {
 		if s.limit > 0 || s.next >= s.nodes.Len() {
 			return math.Inf(1)
@@ -140,6 +145,9 @@ func (s *source) ended(node, session int32, now float64) {
 
 // exhausted reports whether every request has been handed out and every session is over.
 func (s *source) exhausted() bool {
+	if s.plays != nil {
+		return s.plays.exhausted()
+	}
 	if s.sessions == nil {
 		return s.next >= s.nodes.Len()
 	}

@@ -14,7 +14,7 @@ const shownWaits = 20
 // for what.
 func (c *cluster) stuck() error {
 	open := c.requests.Live()
-	if open == 0 && c.source.exhausted() {
+	if open == 0 && (c.source.exhausted() || c.source.plays.aborted()) {
 		return nil
 	}
 	if open == 0 {

@@ -127,7 +127,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newPredict(), newReplay(), newIngest(), newLower(), newSimulate(), newReport(), newQuery(), newInspect(), newPerfData(), newSchema(), newVersion())
+	root.AddCommand(newPredict(), newReplay(), newIngest(), newLower(), newSimulate(), newReport(), newQuery(), newInspect(), newGraph(), newExport(), newPerfData(), newSchema(), newVersion())
 	return root
 }
 

@@ -91,8 +91,8 @@ order given. With --config the section traffic.source of a document is the sourc
 	}
 	config.register(cmd, "a document of predict or replay whose source to read, in place of SOURCE")
 	flags := cmd.Flags()
-	flags.StringVar(&format, "format", "", "trace format: mooncake, mooncake-delta, applied_compute_agentic or dynamo")
-	flags.Int64Var(&blockTokens, "block-size", 0, "tokens that one block id stands for (512; for dynamo what the file says)")
+	flags.StringVar(&format, "format", "", "trace format: mooncake, mooncake-delta, applied_compute_agentic, dynamo, agentic_mooncake or weka")
+	flags.Int64Var(&blockTokens, "block-size", 0, "tokens that one block id stands for (512; for dynamo and weka what the file says)")
 	out.register(cmd)
 	return cmd
 }
@@ -110,11 +110,15 @@ func ingestSpec(cmd *cobra.Command, config *configFlags, args []string, format s
 	case len(args) == 0:
 		return nil, usageError{fmt.Errorf("name a source, or a document with --config; see %s --help", cmd.CommandPath())}
 	case format == "":
-		return nil, usageError{errors.New("--format is required: mooncake, mooncake-delta, applied_compute_agentic or dynamo")}
+		return nil, usageError{errors.New("--format is required: mooncake, mooncake-delta, applied_compute_agentic, dynamo, agentic_mooncake or weka")}
 	case flags.Changed("block-size") && blockTokens < 1:
 		return nil, usageError{fmt.Errorf("--block-size %d: must be at least 1", blockTokens)}
 	}
-	paths, err := expandSources(args)
+	paths, err := args, error(nil)
+	if format != string(schemas.FormatWeka) {
+		// A weka corpus is one file or folder: names below it are part of its identities.
+		paths, err = expandSources(args)
+	}
 	if err != nil {
 		return nil, usageError{err}
 	}

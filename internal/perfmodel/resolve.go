@@ -64,10 +64,14 @@ func resolve(spec *schemas.RunSpec, pool *schemas.PoolSpec) error {
 	}
 	if d.ModelContext {
 		n, err := ContextTokens(d.Model)
-		if err != nil {
+		switch unknown, ok := errors.AsType[*UnknownError](err); {
+		case err == nil:
+			e.MaxModelLen = n
+		case ok && unknown.What == UnknownModel && spec.Source.Format.MayBeAgentic() && !e.NeedsData() && !d.TransferBytes:
+			// The target model of plays may be a label: without data to look up, it sets no limit.
+		default:
 			return err
 		}
-		e.MaxModelLen = n
 	}
 	if d.TransferBytes && pool.Pool == schemas.PoolPrefill {
 		n, err := KVBytesPerToken(d.Model, e.TensorParallel, d.KVQuant)

@@ -149,7 +149,7 @@ func (r *runner) fromCache(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in := readInputs(r.Spec.Source.Paths)
+	in := readInputs(&r.Spec.Source)
 	if !in.regular() {
 		r.Observer.Note("cache: not used: a source that is not a file can be read only once")
 		return nil

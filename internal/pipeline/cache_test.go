@@ -185,7 +185,7 @@ func TestNothingOfAFailureIsKept(t *testing.T) {
 func TestChangedInput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trace.jsonl")
 	spec := traceSpec(t, path, rowA)
-	in := readInputs(spec.Source.Paths)
+	in := readInputs(&spec.Source)
 	if err := in.unchanged(); err != nil {
 		t.Error(err)
 	}
@@ -205,7 +205,7 @@ func TestChangedInput(t *testing.T) {
 func TestPipesAreDigestedWhileRead(t *testing.T) {
 	dir := t.TempDir()
 	spec := traceSpec(t, filepath.Join(dir, "trace.jsonl"), rowA+rowB)
-	entries, err := readInputs(spec.Source.Paths).wait()
+	entries, err := readInputs(&spec.Source).wait()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestPipesAreDigestedWhileRead(t *testing.T) {
 	}
 	write.Close()
 	spec.Source.Paths = []string{"-"}
-	in := readInputs(spec.Source.Paths)
+	in := readInputs(&spec.Source)
 	if in.regular() {
 		t.Error("standard input counts as a file")
 	}

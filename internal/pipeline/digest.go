@@ -13,6 +13,7 @@ import (
 
 	"github.com/zeebo/blake3"
 
+	"github.com/dynosim/dynosim/ingest"
 	"github.com/dynosim/dynosim/internal/rundir"
 	"github.com/dynosim/dynosim/schemas"
 )
@@ -25,6 +26,7 @@ const stageFormat = 1
 func digestSpec(spec *schemas.RunSpec) string {
 	same := *spec
 	same.Resources = schemas.Resources{} // limits of the process change no result
+	same.Source.ResolvedBasis = ""
 	return digestBytes(fmt.Appendf(nil, "%+v", same))
 }
 
@@ -67,6 +69,10 @@ func digestIngest(settings rundir.SourceSettings, inputs []rundir.InputEntry) st
 		if ext := filepath.Ext(e.Path); ext == ".gz" || ext == ".zst" {
 			codec = ext
 		}
+		if e.Name != "" {
+			// The names of a corpus are part of its identities.
+			codec += " " + e.Name
+		}
 		in = append(in, e.Digest+codec)
 	}
 	return digestStage("ingest", schemas.TraceFormat(settings.Format), settings, in)
@@ -102,14 +108,27 @@ func stampOf(path string) (s stamp, regular bool) {
 	return stamp{info.Size(), info.ModTime()}, true
 }
 
-// readInputs starts to digest the files.
-func readInputs(paths []string) *inputs {
+// readInputs starts to digest the files of a source.
+func readInputs(source *schemas.SourceSpec) *inputs {
+	paths, names := source.Paths, []string(nil)
+	if source.Format == schemas.FormatWeka && len(paths) == 1 {
+		// A corpus that cannot be listed is refused when it is read.
+		if files, err := ingest.WekaFiles(paths[0]); err == nil {
+			paths = nil
+			for _, f := range files {
+				paths, names = append(paths, f.Path), append(names, f.Name)
+			}
+		}
+	}
 	in := &inputs{
 		entries: make([]rundir.InputEntry, len(paths)), stamps: make([]stamp, len(paths)), hashes: make([]hash.Hash, len(paths)),
 		done: make(chan struct{}),
 	}
 	for i, path := range paths {
 		in.entries[i].Path = path
+		if names != nil {
+			in.entries[i].Name = names[i]
+		}
 		var regular bool
 		if in.stamps[i], regular = stampOf(path); !regular {
 			in.hashes[i] = blake3.New()

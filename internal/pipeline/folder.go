@@ -152,7 +152,19 @@ func (f *folder) restore() (*lower.Workload, error) {
 		}
 	}
 	list := sessionList{sessions: lower.NewSessions(), current: -1}
-	nodes, err := tables.Nodes(list.add)
+	var sessions []string
+	named := list.add
+	if stage.Graph != nil {
+		named = func(session int32, name []byte) {
+			for int(session) >= len(sessions) {
+				sessions = append(sessions, "")
+			}
+			if sessions[session] == "" {
+				sessions[session] = string(name)
+			}
+		}
+	}
+	nodes, err := tables.Nodes(named)
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +173,12 @@ func (f *folder) restore() (*lower.Workload, error) {
 		Chain: nodes.Chain, ChainTokens: nodes.ChainTokens, RequestIndex: nodes.RequestIndex,
 		Priority: nodes.Priority, StrictPriority: nodes.StrictPriority,
 		PolicyClass: nodes.PolicyClass, PolicyClasses: nodes.PolicyClasses,
+	}
+	if stage.Graph != nil {
+		if w.AuthoredStart, w.Authored, err = tables.NodeOutputs(w.Nodes.Len()); err != nil {
+			return nil, err
+		}
+		return w, f.restoreGraph(w, tables, nodes.Session, sessions)
 	}
 	if nodes.Session != nil {
 		if err := list.end(); err != nil {

@@ -72,6 +72,7 @@ func readSource(ctx context.Context, spec *schemas.RunSpec, in *inputs, joined b
 	if err != nil {
 		return nil, err
 	}
+	source := reader
 	reader = ingest.Ahead(reader)
 	defer reader.Close()
 	settings := sourceSettings(spec)
@@ -88,12 +89,20 @@ func readSource(ctx context.Context, spec *schemas.RunSpec, in *inputs, joined b
 			entries[i].Lines = n
 		}
 	}
+	if graph, ok := source.(ingest.GraphReader); ok {
+		if source, ok := graph.GraphSource(); ok {
+			stage.Graph = &rundir.GraphEntry{Format: source.Format, Digest: source.Digest, NestedTimestampBasis: source.NestedTimestampBasis}
+		}
+	}
 	stage.Digest = digestIngest(settings, entries)
 	return &front{inputs: entries, ingest: stage}, nil
 }
 
 // finishLower completes what the builder was given and writes its tables.
 func (f *front) finishLower(spec *schemas.RunSpec, builder *lower.Builder, recorder *metrics.Recorders) (err error) {
+	if g := f.ingest.Graph; g != nil {
+		builder.SetGraphSource(schemas.GraphSource{Format: g.Format, Digest: g.Digest, NestedTimestampBasis: g.NestedTimestampBasis})
+	}
 	if f.workload, err = builder.Finish(); err != nil {
 		return err
 	}
@@ -102,13 +111,16 @@ func (f *front) finishLower(spec *schemas.RunSpec, builder *lower.Builder, recor
 		Digest: digestLower(f.ingest.Digest, spec.Source.Format, settings), Settings: settings,
 		BlockTokens: f.workload.BlockTokens, Delta: f.workload.Delta,
 	}
+	if g := f.workload.Graph; g != nil {
+		f.lower.Graph = &rundir.LoweredGraph{Digest: g.Digest, BlockTokens: g.BlockTokens, Nodes: f.workload.Nodes.Len(), Plays: len(g.Plays), Models: g.Models}
+	}
 	return writeLowered(recorder, f.workload)
 }
 
 // fuse reads the source and lowers it in one go, writing the tables of both stages.
 func fuse(ctx context.Context, spec *schemas.RunSpec, observer Observer, recorder *metrics.Recorders) (*front, error) {
 	builder := lower.NewBuilder(spec)
-	f, err := readSource(ctx, spec, readInputs(spec.Source.Paths), false, observer, recorder.WriteRequests, builder.Add)
+	f, err := readSource(ctx, spec, readInputs(&spec.Source), false, observer, recorder.WriteRequests, builder.Add)
 	if err != nil {
 		return nil, err
 	}

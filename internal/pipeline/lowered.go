@@ -28,6 +28,11 @@ func writeLowered(r *metrics.Recorders, w *lower.Workload) error {
 		if n.RequestIndex != nil {
 			nodes.RequestIndex = n.RequestIndex[from:to]
 		}
+		if w.Graph != nil {
+			if err := writeGraphPart(r, w, &nodes, from, to); err != nil {
+				return err
+			}
+		}
 		if w.Sessions != nil {
 			var edges metrics.EdgeColumns
 			nodes.SessionName = w.Sessions.Name
@@ -56,6 +61,11 @@ func writeLowered(r *metrics.Recorders, w *lower.Workload) error {
 			if err := r.WriteNodeOutputs(outputs); err != nil {
 				return err
 			}
+		}
+	}
+	if w.Graph != nil {
+		if err := r.WritePlays(playColumns(w.Graph)); err != nil {
+			return err
 		}
 	}
 	c := &w.Chains

@@ -6,11 +6,13 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
 	"time"
 
+	"github.com/dynosim/dynosim/ingest"
 	"github.com/dynosim/dynosim/internal/limits"
 	"github.com/dynosim/dynosim/internal/rundir"
 	"github.com/dynosim/dynosim/lower"
@@ -75,6 +77,27 @@ func create(path string, overwrite bool) (*rundir.Dir, error) {
 // that a limit of memory ended.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	o.Observer = orSilent(o.Observer)
+	result, err := runOnce(ctx, o)
+	if again := resolved(o.Spec, err); again != nil {
+		o.Spec, o.Overwrite = again, true
+		return runOnce(ctx, o)
+	}
+	return result, err
+}
+
+// resolved is the specification to start again with, when an error says what nested timestamps of a corpus count
+// from; else nil.
+func resolved(spec *schemas.RunSpec, err error) *schemas.RunSpec {
+	var basis *ingest.BasisError
+	if !errors.As(err, &basis) || spec.Source.ResolvedBasis != "" {
+		return nil
+	}
+	again := *spec
+	again.Source.ResolvedBasis = basis.Basis
+	return &again
+}
+
+func runOnce(ctx context.Context, o Options) (*Result, error) {
 	r := &runner{Options: o}
 	if o.From != "" {
 		// Before the output directory is touched: it might be this one.
@@ -223,6 +246,8 @@ func (r *runner) selected() []string {
 		records := t == &schemas.Admissions || t == &schemas.Routing
 		wanted := !slices.Contains(OptionalTables, t.Name) || slices.Contains(r.Optional, t.Name) || records && r.Spec.CapturePerRequest
 		switch {
+		case t == &schemas.Edges:
+			wanted = wanted || r.Spec.Load.Agentic.Snapshot
 		case t == &schemas.Routing:
 			wanted = wanted || r.Spec.CaptureRouting
 		case t == &schemas.RoutingCandidates:
@@ -253,6 +278,9 @@ func (r *runner) simulate(ctx context.Context, w *lower.Workload) (float64, erro
 	last, prefillGPUs := &r.Spec.Pools[len(r.Spec.Pools)-1], int64(0)
 	if r.Spec.Disaggregated() {
 		prefillGPUs = r.Spec.Pools[0].Engine.GPUsPerWorker()
+	}
+	if err := writeAgentic(r.recorder, r.Spec, w, outcome.Agentic); err != nil {
+		return 0, err
 	}
 	policy := ""
 	if r.Spec.Scaling.Enabled {

@@ -25,6 +25,9 @@ func sourceSettings(spec *schemas.RunSpec) rundir.SourceSettings {
 		if s.Format == schemas.FormatAppliedCompute && s.SharedPrefixRatio != 0 && s.PrefixGroups != 0 {
 			out.SharedPrefixRatio, out.PrefixGroups = s.SharedPrefixRatio, s.PrefixGroups
 		}
+		if s.NestedBasis != "auto" {
+			out.NestedTimestampBasis = s.NestedBasis
+		}
 		return out
 	}
 	out := rundir.SourceSettings{Kind: string(s.Kind), InputTokens: s.InputTokens, OutputTokens: s.OutputTokens, Count: s.Count}
@@ -43,7 +46,7 @@ func sourceSettings(spec *schemas.RunSpec) rundir.SourceSettings {
 // loadSettings is what of a specification the stage lower depends on beside the source.
 func loadSettings(spec *schemas.RunSpec) rundir.LoadSettings {
 	l := &spec.Load
-	out := rundir.LoadSettings{Kind: string(l.Kind), Speedup: l.Speedup}
+	out := rundir.LoadSettings{Kind: string(l.Kind), Speedup: l.Speedup, Snapshot: l.Agentic.Snapshot}
 	switch l.Kind {
 	case schemas.LoadConcurrency:
 		out.Concurrency, out.Speedup = l.Concurrency, 0

@@ -43,8 +43,17 @@ type StageResult struct {
 // Ingest reads a source and leaves an ingested folder, or an error and no manifest.
 func Ingest(ctx context.Context, o StageOptions) (*StageResult, error) {
 	o.Observer = orSilent(o.Observer)
+	result, err := ingestOnce(ctx, o)
+	if again := resolved(o.Spec, err); again != nil {
+		o.Spec, o.Overwrite = again, true
+		return ingestOnce(ctx, o)
+	}
+	return result, err
+}
+
+func ingestOnce(ctx context.Context, o StageOptions) (*StageResult, error) {
 	return runStage(ctx, o, ingestTables(o.Spec.Source.Format), func(ctx context.Context, _ *rundir.Dir, r *metrics.Recorders) (*front, error) {
-		return readSource(ctx, o.Spec, readInputs(o.Spec.Source.Paths), o.Joined, o.Observer, r.WriteRequests)
+		return readSource(ctx, o.Spec, readInputs(&o.Spec.Source), o.Joined, o.Observer, r.WriteRequests)
 	}, "ingest")
 }
 

@@ -47,6 +47,8 @@ type InputEntry struct {
 	Digest string `json:"digest"`
 	// Lines is the number of lines of a file that was read as a part of one source; 0 for others.
 	Lines int64 `json:"lines,omitempty"`
+	// Name is the name of a file below its corpus, where names matter.
+	Name string `json:"name,omitempty"`
 }
 
 // IngestStage describes the tables of the stage ingest.
@@ -82,6 +84,8 @@ type SourceSettings struct {
 	SharedPrefixRatio float64 `json:"shared_prefix_ratio,omitempty"`
 	PrefixGroups      int64   `json:"prefix_groups,omitempty"`
 	EngineBlockTokens int64   `json:"engine_block_tokens,omitempty"`
+	// NestedTimestampBasis is the one that was asked for, for format weka.
+	NestedTimestampBasis string `json:"nested_timestamp_basis,omitempty"`
 }
 
 // LowerStage describes the tables of the stage lower.
@@ -93,6 +97,17 @@ type LowerStage struct {
 	BlockTokens int64 `json:"block_tokens"`
 	// Delta says that the nodes describe only the new input of their turn.
 	Delta bool `json:"delta"`
+	// Graph describes the graph of an agentic source; nil for others.
+	Graph *LoweredGraph `json:"graph,omitempty"`
+}
+
+// LoweredGraph is a graph of plays as the report shows it (spec 02 section 7.5).
+type LoweredGraph struct {
+	Digest      string   `json:"digest"`
+	BlockTokens int64    `json:"block_tokens"`
+	Nodes       int      `json:"nodes"`
+	Plays       int      `json:"plays"`
+	Models      []string `json:"models"`
 }
 
 // LoadSettings are the settings on which the tables of lower depend; what has no effect is zero.
@@ -103,6 +118,8 @@ type LoadSettings struct {
 	RatePerSecond float64 `json:"rate_per_second,omitempty"`
 	Seed          uint64  `json:"seed,omitempty"`
 	Speedup       float64 `json:"speedup,omitempty"`
+	// Snapshot leaves the times of a graph as they were recorded.
+	Snapshot bool `json:"snapshot,omitempty"`
 }
 
 // StageEntry is one stage: ingest, lower, simulate or report.

@@ -171,7 +171,7 @@ func TestManifestRoundTrip(t *testing.T) {
 	d.AddTable(TableEntry{Name: "b", Version: 2, Stage: "lower", Rows: 5, Bytes: 1})
 	d.AddTable(TableEntry{Name: "a", Version: 1, Stage: "simulate", Rows: 9, Bytes: 2})
 	m := Manifest{
-		Program: "1.0", ConfigDigest: "c", Inputs: []InputEntry{{"t.jsonl", 3, "d", 7}},
+		Program: "1.0", ConfigDigest: "c", Inputs: []InputEntry{{Path: "t.jsonl", Bytes: 3, Digest: "d", Lines: 7}},
 		Stages:    []StageEntry{{Name: "ingest", State: StateComplete}, {Name: "simulate", State: StateFailed, Error: "why"}},
 		WallClock: WallClock{SimulationMS: 1.5},
 	}

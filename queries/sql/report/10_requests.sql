@@ -1,19 +1,19 @@
 -- The population of the report and the latencies of every request in it.
 
--- Every request with its latencies. They are null unless it completed, and where it has no sample: without a token
--- there is none, with one token no TTST and no TPOT.
+-- Every request with its latencies. They are null unless it completed or was canceled, and where it has no sample: without a
+-- token there is none, with one token no TTST and no TPOT.
 CREATE OR REPLACE VIEW request_latencies AS
 SELECT
     *,
-    CASE WHEN done AND output_tokens >= 1 THEN greatest(first_token_ms - arrival_ms, 0::DOUBLE) END AS ttft_ms,
-    CASE WHEN done AND output_tokens >= 2 THEN greatest(second_token_ms - first_token_ms, 0::DOUBLE) END AS ttst_ms,
-    CASE WHEN done AND output_tokens >= 2 THEN greatest(last_token_ms - first_token_ms, 0::DOUBLE) / (output_tokens - 1) END AS tpot_ms,
-    CASE WHEN done AND output_tokens >= 1 THEN greatest(last_token_ms - arrival_ms, 0::DOUBLE) END AS e2e_latency_ms
-FROM (SELECT *, status = 'completed' AND admission_count > 0 AS done FROM request_results);
+    CASE WHEN timed AND output_tokens >= 1 THEN greatest(first_token_ms - arrival_ms, 0::DOUBLE) END AS ttft_ms,
+    CASE WHEN timed AND output_tokens >= 2 THEN greatest(second_token_ms - first_token_ms, 0::DOUBLE) END AS ttst_ms,
+    CASE WHEN timed AND output_tokens >= 2 THEN greatest(last_token_ms - first_token_ms, 0::DOUBLE) / (output_tokens - 1) END AS tpot_ms,
+    CASE WHEN timed AND output_tokens >= 1 THEN greatest(last_token_ms - arrival_ms, 0::DOUBLE) END AS e2e_latency_ms
+FROM (SELECT *, status = 'completed' AND admission_count > 0 AS done, status IN ('completed', 'canceled') AND admission_count > 0 AS timed FROM request_results);
 
 -- The requests that count: a terminal status of completed and at least one admission.
 CREATE OR REPLACE VIEW completed AS
-SELECT * EXCLUDE done FROM request_latencies WHERE done;
+SELECT * EXCLUDE (done, timed) FROM request_latencies WHERE done;
 
 -- Counts and totals. The duration runs from the start of the run to the last end of a completed request.
 CREATE OR REPLACE TABLE counts AS
@@ -25,5 +25,6 @@ SELECT
     -- The largest reuse over all pools counts.
     coalesce(sum(greatest(reused_input_tokens, decode_reused_input_tokens)), 0)::BIGINT AS reused_input_tokens,
     coalesce(sum(first_admission_reused_input_tokens), 0)::BIGINT AS first_admission_reused_input_tokens,
-    coalesce(max(terminal_ms), 0::DOUBLE) AS duration_ms
+    -- A profile counts from the first arrival (spec 02 section 10).
+    coalesce(max(terminal_ms) - CASE WHEN (SELECT count(duration_seconds) FROM agentic_run) > 0 THEN min(arrival_ms) ELSE 0 END, 0::DOUBLE) AS duration_ms
 FROM completed;

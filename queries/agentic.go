@@ -1,0 +1,67 @@
+package queries
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// agentic computes what the report of a run of plays has beyond that of others and appends it to the summary (spec 02). It
+// reports whether the run is one.
+func (r *Report) agentic(ctx context.Context, s *Summary) (bool, error) {
+	rows := int64(0)
+	err := r.db.rows(ctx, "SELECT count(*) FROM agentic_run", nil, func(v []driver.Value) error {
+		rows = v[0].(int64)
+		return nil
+	})
+	if err != nil || rows == 0 {
+		return false, err
+	}
+	if err := r.db.exec(ctx, read("agentic", "00_identities.sql")); err != nil {
+		return true, err
+	}
+	err = r.appendRow(ctx, s, read("agentic", "10_trajectories.sql"), func(v driver.Value) any { return number(v) })
+	for _, name := range []string{"12_snapshots.sql", "14_phases.sql", "16_profile.sql"} {
+		if err == nil {
+			err = r.db.exec(ctx, read("agentic", name))
+		}
+	}
+	if err != nil {
+		return true, err
+	}
+	return true, r.appendRow(ctx, s, read("agentic", "20_outcome.sql"), func(v driver.Value) any {
+		text, _ := v.(string)
+		return json.RawMessage(text)
+	})
+}
+
+// appendRow appends the one row of the last statement of a file to the summary. A column whose name ends in ? is left out when
+// it is null.
+func (r *Report) appendRow(ctx context.Context, s *Summary, statements string, value func(driver.Value) any) error {
+	at := strings.LastIndex(strings.TrimRight(strings.TrimSpace(statements), ";"), ";")
+	if at >= 0 {
+		if err := r.db.exec(ctx, statements[:at]); err != nil {
+			return err
+		}
+	}
+	var names []string
+	rows := 0
+	err := r.db.rows(ctx, statements[at+1:], func(n, _ []string) error { names = n; return nil }, func(values []driver.Value) error {
+		rows++
+		for i, name := range names {
+			key, optional := strings.CutSuffix(name, "?")
+			if optional && values[i] == nil {
+				continue
+			}
+			s.keys = append(s.keys, key)
+			s.values[key] = value(values[i])
+		}
+		return nil
+	})
+	if err == nil && rows != 1 {
+		err = fmt.Errorf("a run of plays has %d rows of figures, not one", rows)
+	}
+	return err
+}

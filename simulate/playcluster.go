@@ -1,0 +1,207 @@
+package simulate
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/dynosim/dynosim/schemas"
+	"github.com/dynosim/dynosim/simulate/engine"
+)
+
+// playArrivals applies what ended at this instant, takes the control step and emits what is ready (spec 02 section
+// 7.1).
+func (c *cluster) playArrivals() (changed bool, err error) {
+	p := c.source.plays
+	changed = p.apply(c.now)
+	if w := p.warm; w != nil && w.complete() {
+		c.beginMeasurement()
+		changed = true
+	}
+	if p.profile != nil && (p.warm == nil || !p.warm.active()) {
+		acted, err := p.profile.control(p, c.now)
+		if err != nil {
+			return changed, err
+		}
+		changed = changed || acted
+		if over, cancel := p.profile.over(p, c.now); over {
+			if cancel {
+				c.cancel()
+			}
+			p.profile.ended, p.profile.finishedMS = true, c.now
+			return changed, nil
+		}
+	}
+	for {
+		node, at, ok := p.pop(c.now)
+		if !ok {
+			return changed, nil
+		}
+		changed = true
+		if err := c.arriveAt(node, at); err != nil {
+			return changed, err
+		}
+	}
+}
+
+// arriveAt lets an executed node arrive, whose time of arrival is at.
+func (c *cluster) arriveAt(node int32, at float64) error {
+	c.arrivalMS = at
+	err := c.arrive(node, -1)
+	return err
+}
+
+// beginMeasurement ends the preparation at this instant: the caches stay, what is measured begins.
+func (c *cluster) beginMeasurement() {
+	p := c.source.plays
+	p.warm.beginMS, p.warm.finishedMS = c.now, c.now
+	c.record.begin(c.now)
+	for i := range c.pools {
+		c.pools[i].seconds = 0
+	}
+	c.visited = 0
+	p.activate(c.now)
+}
+
+// endPlay tells the plays of the end of a request; settlePlay that the servers are done with it too.
+func (c *cluster) endPlay(r *engine.Request, status schemas.Status) {
+	p := c.source.plays
+	if p.warm != nil && p.warm.active() {
+		admitMS, reused := r.AdmitMS, r.FirstReused
+		if c.handoffs != nil {
+			h := c.handoffOf(r)
+			admitMS, reused = h.prefillAdmitMS, h.firstReused
+		}
+		p.warm.ended(p, r.Node, status, r.Output, admitMS, reused, c.now)
+		return
+	}
+	p.ended(r.Node, status)
+}
+
+func (c *cluster) settlePlay(r *engine.Request) {
+	p := c.source.plays
+	if p.warm != nil && p.warm.active() {
+		p.warm.settled(c.now)
+		return
+	}
+	p.released(r.Node)
+}
+
+// handoffOf is the hand-off of a live request.
+func (c *cluster) handoffOf(r *engine.Request) *handoff {
+	for slot := range c.requests.Slots {
+		if &c.requests.Slots[slot] == r {
+			return &c.handoffs.of[slot]
+		}
+	}
+	return &handoff{prefillAdmitMS: math.NaN()}
+}
+
+// cancel ends every request in the system, in the order of the nodes. One inside a pass that runs stays unsettled.
+func (c *cluster) cancel() {
+	p := c.source.plays
+	var live []int32
+	for slot := range c.requests.Slots {
+		r := &c.requests.Slots[slot]
+		if r.Node >= 0 && !r.Source && (c.handoffs == nil || !c.handoffs.of[slot].ended) {
+			live = append(live, int32(slot))
+		}
+	}
+	slices.SortFunc(live, func(a, b int32) int { return cmp.Compare(c.requests.Slots[a].Node, c.requests.Slots[b].Node) })
+	for _, slot := range live {
+		r := &c.requests.Slots[slot]
+		running := c.freeze(slot, r)
+		r.Status = schemas.StatusCanceled
+		if c.handoffs == nil {
+			c.record.result(r, c.now)
+		} else {
+			c.handoffs.of[slot].terminalMS = c.now
+			c.record.handedOff(r, &c.handoffs.of[slot])
+		}
+		p.ended(r.Node, r.Status)
+		p.profile.canceled++
+		if running {
+			p.profile.unsettled++
+		} else {
+			p.released(r.Node)
+		}
+		c.requests.Drop(slot)
+		c.ended++
+	}
+	p.apply(c.now)
+}
+
+// freeze gives a request in flight the output that it has now, and reports whether a pass has it.
+func (c *cluster) freeze(slot int32, r *engine.Request) (running bool) {
+	steady, endedMS := r.Steady, math.NaN()
+	if p := &c.pools[len(c.pools)-1]; r.Worker >= 0 {
+		w, k := p.rank(r.Worker)
+		busy := w.busy && w.took[p.rankOf(r.Worker)]
+		running, endedMS = busy && !math.IsNaN(r.AdmitMS), w.endedMS
+		k.Abandon(slot)
+		r.Output = k.Produced(slot)
+		if busy {
+			r.Output -= k.InFlight(slot, c.now)
+		}
+	}
+	if r.Twin >= 0 {
+		p, q := &c.pools[0], &c.requests.Slots[r.Twin]
+		w, _ := p.rank(q.Worker)
+		running = running || w.busy && w.took[p.rankOf(q.Worker)] && !math.IsNaN(q.AdmitMS)
+	}
+	for _, t := range []*float64{&r.FirstTokenMS, &r.SecondTokenMS} {
+		if *t > c.now {
+			*t = math.NaN()
+		}
+	}
+	switch {
+	case r.Output == 0:
+		r.LastTokenMS = math.NaN()
+	case r.Output == 1:
+		r.LastTokenMS = r.FirstTokenMS
+	case steady || r.LastTokenMS > c.now:
+		r.LastTokenMS = endedMS
+	}
+	return running
+}
+
+// begin forgets what was recorded: from now on rows count, and go to the measured sink.
+func (r *recorder) begin(now float64) {
+	r.originMS, r.sink = now, r.measured
+	r.results.Clear()
+	r.passes.Clear()
+	r.gaps.Clear()
+	r.admissions.Clear()
+	r.routing.Clear()
+	r.chosenFrom.Clear()
+	r.transfers.Clear()
+	for i := range r.slots {
+		r.slots[i].count = 0
+	}
+}
+
+// rebase makes the times of a batch count from origin.
+func rebase(batch any, origin float64) {
+	shift := func(n int, columns ...[]float64) {
+		for _, c := range columns {
+			for i := range c[:n] {
+				c[i] -= origin
+			}
+		}
+	}
+	switch b := batch.(type) {
+	case *schemas.ResultBatch:
+		shift(b.N, b.ArrivalMS, b.FirstAdmitMS, b.FirstTokenMS, b.SecondTokenMS, b.LastTokenMS, b.TerminalMS, b.PrefillAdmitMS, b.SourceHeldMS,
+			b.DestinationReservedMS, b.DestinationActivatedMS, b.DecodeAdmitMS, b.SourceReleasedMS)
+	case *schemas.PassBatch:
+		shift(b.N, b.StartMS, b.EndMS)
+	case *schemas.AdmissionBatch:
+		shift(b.N, b.AtMS)
+	case *schemas.RoutingBatch:
+		shift(b.N, b.QueuedMS, b.ReleasedMS)
+	case *schemas.CandidateBatch:
+		shift(b.N, b.DecidedMS)
+	case *schemas.TransferBatch:
+		shift(b.N, b.StartMS, b.EndMS)
+	}
+}
