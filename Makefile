@@ -17,7 +17,7 @@ ARGS ?=
 
 SOURCES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './out/*') go.mod go.sum $(wildcard queries/sql/*.sql queries/sql/*/*.sql)
 
-.PHONY: run build test parity parity-quick differential notebook bench fuzz lint vet race docs schema clean
+.PHONY: run build test parity parity-quick invariants differential notebook bench fuzz lint vet race docs schema clean
 
 ## run: replay the shipped conversation trace on four workers; leaves out/conversation
 run: build
@@ -29,6 +29,11 @@ build: $(BIN)
 $(BIN): $(SOURCES)
 	@mkdir -p bin
 	$(GO) build -o $(BIN) ./cmd/dynosim
+
+# A program that checks itself after every pass of every engine.
+bin/dynosim-invariants: $(SOURCES)
+	@mkdir -p bin
+	$(GO) build -tags invariants -o $@ ./cmd/dynosim
 
 bin/parity: $(wildcard cmd/parity/*.go internal/parity/*.go) go.mod
 	@mkdir -p bin
@@ -50,9 +55,13 @@ parity: $(BIN) bin/parity
 parity-quick: $(BIN) bin/parity
 	@bin/parity -program $(BIN) -scope testdata/parity-scope.txt -documents testdata/parity-documents.txt -quick $(ARGS) $(wildcard $(GOLDEN)) testdata/golden
 
-## differential: N random cases against the installed reference
-differential: $(BIN) bin/differential
-	@bin/differential -program $(BIN) -n $(N) $(if $(SEED),-seed $(SEED)) $(ARGS)
+## invariants: the simulator's tests with its checks of itself
+invariants:
+	$(GO) test -tags invariants ./simulate/...
+
+## differential: N random cases against the installed reference, by a program that checks itself
+differential: bin/dynosim-invariants bin/differential
+	@bin/differential -program bin/dynosim-invariants -n $(N) $(if $(SEED),-seed $(SEED)) $(ARGS)
 
 ## notebook: execute examples/notebooks on the run of `make run`; needs the packages of requirements.txt there
 notebook: run

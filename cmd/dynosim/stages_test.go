@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,12 +18,24 @@ import (
 //	    cuts the last byte off
 func TestScripts(t *testing.T) {
 	common, err := filepath.Abs(filepath.Join("testdata", "hostile", "common"))
+	examples, err2 := filepath.Abs(filepath.Join("..", "..", "examples"))
+	err = errors.Join(err, err2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
+			// The worked example of the documentation is a test too.
+			for _, name := range []string{"disaggregated.yaml", "disaggregated.jsonl"} {
+				text, err := os.ReadFile(filepath.Join(examples, name))
+				if err == nil {
+					err = errors.Join(os.MkdirAll(filepath.Join(env.WorkDir, "examples"), 0o755), os.WriteFile(filepath.Join(env.WorkDir, "examples", name), text, 0o644))
+				}
+				if err != nil {
+					return err
+				}
+			}
 			return os.CopyFS(env.WorkDir, os.DirFS(common))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -3,6 +3,7 @@ package sglang
 import (
 	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/invariants"
 )
 
 // handoffs is what a rank of a disaggregated pool keeps beside its queues (spec 04 section 11).
@@ -19,7 +20,13 @@ type handoffs struct {
 }
 
 // ReleaseSource finishes a request that the rank holds as a source.
-func (k *Rank) ReleaseSource(slot int32) { k.giveBack(k.request(slot)) }
+func (k *Rank) ReleaseSource(slot int32) {
+	k.giveBack(k.request(slot))
+	if invariants.Enabled {
+		k.audit.Leave(slot, 0)
+		k.check()
+	}
+}
 
 // Accept takes a request whose prompt is computed by another rank. It reports false when the
 // request can never run here (spec 04 section 11.3).
@@ -32,6 +39,9 @@ func (k *Rank) Accept(slot int32) bool {
 	r.Stage = engine.Pending
 	k.handoffs.pending.PushBack(slot)
 	k.queued.Enter(r, false)
+	if invariants.Enabled {
+		k.audit.Enter(slot)
+	}
 	return true
 }
 
@@ -67,6 +77,9 @@ func (k *Rank) Reserve() (slot int32, missing int64) {
 	h.failed = -1
 	h.reserved++
 	r.Stage = engine.Reserved
+	if invariants.Enabled {
+		k.check()
+	}
 	return slot, need * k.cfg.PageTokens
 }
 
@@ -83,12 +96,18 @@ func (k *Rank) Activate(slot int32) {
 	r.Stage = engine.Activated
 	k.handoffs.reserved--
 	k.handoffs.prebuilt.PushBack(slot)
+	if invariants.Enabled {
+		k.check()
+	}
 }
 
 // CancelDestination forgets a destination that does not run yet, with its pages.
 func (k *Rank) CancelDestination(slot int32) {
 	r, h := k.request(slot), &k.handoffs
 	k.queued.Leave(r, false)
+	if invariants.Enabled {
+		k.audit.Leave(slot, 0)
+	}
 	switch r.Stage {
 	case engine.Pending:
 		h.pending.Remove(slot)
@@ -103,6 +122,9 @@ func (k *Rank) CancelDestination(slot int32) {
 	}
 	r.Stage = engine.Plain
 	h.generation++
+	if invariants.Enabled {
+		k.check()
+	}
 }
 
 // promote moves activated destinations to the running requests while there are slots (spec 04

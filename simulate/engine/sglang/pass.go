@@ -5,6 +5,7 @@ import (
 
 	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/invariants"
 )
 
 // Decide schedules one pass at nowMS and returns when the rank would be done (spec 04
@@ -122,6 +123,10 @@ func (k *Rank) Emit(endMS float64) {
 		p.Repeat = engine.RepeatLater
 	}
 	p.Running, p.Waiting = int32(len(k.running)), int32(k.waiting.Len())
+	if invariants.Enabled {
+		k.audit.Passed(p.OutputTokens)
+		k.check()
+	}
 }
 
 // settleRatio is steps 11 and 12 of spec 04 section 5; after a retraction the ratio is the
@@ -297,6 +302,9 @@ func (k *Rank) giveBack(r *engine.Request) {
 }
 
 func (k *Rank) end(slot int32, status schemas.Status) {
+	if invariants.Enabled && (status == schemas.StatusRejected || !k.prefills()) {
+		k.audit.Leave(slot, k.request(slot).Output)
+	}
 	k.request(slot).Status = status
 	k.pass.Ended = append(k.pass.Ended, engine.Terminal{Slot: slot, Status: status})
 }

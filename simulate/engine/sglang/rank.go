@@ -22,6 +22,7 @@ import (
 	"github.com/dynosim/dynosim/internal/chacha"
 	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/invariants"
 	"github.com/dynosim/dynosim/simulate/kv"
 	"github.com/dynosim/dynosim/simulate/timing"
 )
@@ -114,7 +115,9 @@ type Rank struct {
 	// token yet.
 	promoted []int32
 	handoffs handoffs
-	pass     engine.Pass
+	// audit is filled in builds that check themselves.
+	audit engine.Audit
+	pass  engine.Pass
 	// ratio is the share of the output of running requests that admission reserves; start,
 	// floor and decay are r_init, r_min and r_step.
 	ratio, start, floor, decay float64
@@ -204,6 +207,9 @@ func (k *Rank) Submit(slot int32) {
 		k.tooLong++
 	}
 	k.enqueue(slot)
+	if invariants.Enabled {
+		k.audit.Enter(slot)
+	}
 }
 
 // clamp lowers the output of a request to what the model length allows.

@@ -3,6 +3,7 @@ package vllm
 import (
 	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/invariants"
 )
 
 // handoffs is what a rank of a disaggregated pool keeps beside its queues (spec 03 section 10).
@@ -35,6 +36,10 @@ func (k *Rank) ReleaseSource(slot int32) {
 	r := k.request(slot)
 	k.owned += k.ownedBlocks(r)
 	k.release(r, true)
+	if invariants.Enabled {
+		k.audit.Leave(slot, 0)
+		k.check()
+	}
 }
 
 // Accept takes a request whose prompt is computed by another rank. It reports false when the
@@ -54,6 +59,9 @@ func (k *Rank) Accept(slot int32) bool {
 	h.accepted++
 	h.pending.PushBack(slot)
 	k.queued.Enter(r, false)
+	if invariants.Enabled {
+		k.audit.Enter(slot)
+	}
 	return true
 }
 
@@ -77,6 +85,9 @@ func (k *Rank) Reserve() (slot int32, missing int64) {
 	h.failed = -1
 	h.reserved++
 	r.Stage = engine.Reserved
+	if invariants.Enabled {
+		k.check()
+	}
 	return slot, r.Fresh * k.cfg.BlockTokens
 }
 
@@ -120,6 +131,9 @@ func (k *Rank) Activate(slot int32) {
 	k.handoffs.reserved--
 	k.waiting.Insert(k.placeOf(r), slot)
 	k.blocked = -1
+	if invariants.Enabled {
+		k.check()
+	}
 }
 
 // placeOf is the place in front of the first waiting request that was accepted later.
@@ -144,6 +158,9 @@ func (k *Rank) placeOf(r *engine.Request) int {
 func (k *Rank) CancelDestination(slot int32) {
 	r, h := k.request(slot), &k.handoffs
 	k.queued.Leave(r, false)
+	if invariants.Enabled {
+		k.audit.Leave(slot, 0)
+	}
 	switch r.Stage {
 	case engine.Pending:
 		h.pending.Remove(slot)
@@ -163,6 +180,9 @@ func (k *Rank) CancelDestination(slot int32) {
 	}
 	r.Stage = engine.Plain
 	h.generation++
+	if invariants.Enabled {
+		k.check()
+	}
 }
 
 // fulfil takes a destination that begins to run, or is cancelled, out of the promises.

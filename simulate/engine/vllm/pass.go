@@ -1,6 +1,9 @@
 package vllm
 
-import "github.com/dynosim/dynosim/simulate/engine"
+import (
+	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/invariants"
+)
 
 // Decide schedules one pass at nowMS and returns when the rank would be done (spec 03
 // sections 5.1 to 5.4). The state moves on at once; Emit delivers the outputs. count numbers
@@ -214,6 +217,10 @@ func (k *Rank) Emit(endMS float64) {
 		p.OutputTokens = 0
 	}
 	k.prevEnd, k.lastEnd = k.lastEnd, endMS
+	if invariants.Enabled {
+		k.audit.Passed(p.OutputTokens)
+		k.check()
+	}
 }
 
 func (k *Rank) emitTogether(endMS float64) {

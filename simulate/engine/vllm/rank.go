@@ -20,6 +20,7 @@ import (
 	"github.com/dynosim/dynosim/internal/chacha"
 	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/invariants"
 	"github.com/dynosim/dynosim/simulate/kv"
 	"github.com/dynosim/dynosim/simulate/timing"
 )
@@ -104,6 +105,8 @@ type Rank struct {
 	promised, owned int64
 	random          *chacha.Source
 	handoffs        handoffs
+	// audit is filled in builds that check themselves.
+	audit engine.Audit
 	// burst has the tokens that each of the ready requests gets, reserved the blocks set
 	// aside for them.
 	ready    []int32
@@ -170,6 +173,9 @@ func (k *Rank) Submit(slot int32) {
 	k.clamp(k.request(slot))
 	k.waiting.PushBack(slot)
 	k.queued.Enter(k.request(slot), true)
+	if invariants.Enabled {
+		k.audit.Enter(slot)
+	}
 }
 
 // clamp lowers the output of a request to what can fit; NoEvict only.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/invariants"
 	"github.com/dynosim/dynosim/simulate/kv"
 )
 
@@ -304,6 +305,9 @@ func (k *Rank) complete(slot int32) {
 }
 
 func (k *Rank) end(slot int32, status schemas.Status) {
+	if invariants.Enabled && (status == rejected || !k.prefills()) {
+		k.audit.Leave(slot, k.request(slot).Output)
+	}
 	k.request(slot).Status = status
 	k.pass.Ended = append(k.pass.Ended, engine.Terminal{Slot: slot, Status: status})
 }

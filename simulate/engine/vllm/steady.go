@@ -1,6 +1,9 @@
 package vllm
 
-import "github.com/dynosim/dynosim/simulate/engine"
+import (
+	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/invariants"
+)
 
 // makeSteady adds a request that just got a token to the steady ones.
 func (k *Rank) makeSteady(slot int32, r *engine.Request) {
@@ -52,6 +55,10 @@ func (k *Rank) Coast() (endMS float64) {
 	p.EndMS = p.StartMS + p.DecodeMS
 	k.advance(p.EndMS)
 	k.prevEnd, k.lastEnd = k.lastEnd, p.EndMS
+	if invariants.Enabled {
+		k.audit.Passed(p.OutputTokens)
+		k.check()
+	}
 	return p.EndMS
 }
 

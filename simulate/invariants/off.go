@@ -1,0 +1,6 @@
+//go:build !invariants
+
+package invariants
+
+// Enabled says that the program checks itself.
+const Enabled = false
