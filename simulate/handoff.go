@@ -352,8 +352,14 @@ func (c *cluster) leave(slot int32) {
 		c.watch.ended(r)
 	}
 	if session := c.session[slot]; session >= 0 {
-		c.content.Ended(r, session, c.source.last(r.Node, session))
-		c.source.ended(r.Node, session, c.now)
+		// A request that a decode rank refused is the last of its session.
+		failed := r.Status == schemas.StatusFailed
+		c.content.Ended(r, session, failed || c.source.last(r.Node, session))
+		if failed {
+			c.source.over(c.now)
+		} else {
+			c.source.ended(r.Node, session, c.now)
+		}
 	}
 	if c.source.plays != nil {
 		c.endPlay(r, r.Status)

@@ -137,6 +137,15 @@ func (s *source) ended(node, session int32, now float64) {
 		s.heap.Push(turn{now + s.nodes.DelayMS[node+1], session, node + 1})
 		return
 	}
+	s.over(now)
+}
+
+// over tells the source that a session ended at now, with its last turn or because a request
+// failed; in a closed loop the next one begins.
+func (s *source) over(now float64) {
+	if s.sessions == nil {
+		return
+	}
 	s.unfinished--
 	if s.limit > 0 && s.next < len(s.sessions.First)-1 {
 		s.activate(now)

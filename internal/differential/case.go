@@ -20,6 +20,9 @@ type Case struct {
 	// Kind is trace, synthetic or spec; Args holds the arguments of the call, the engine's apart.
 	Kind         string
 	Args, Engine map[string]any
+	// Decode is the engine of the decode workers of a disaggregated case, whose prefill workers
+	// have Engine; nil in an aggregated one.
+	Decode map[string]any
 	// Ranks is the number of attention data-parallel ranks of a worker; 0 is one.
 	Ranks int
 	// Startup is how long a new worker starts, in seconds; Scaling is the plan of scripted scaling, nil
@@ -44,14 +47,7 @@ func (c *Case) Call() map[string]any {
 		return c.spec()
 	}
 	args := maps.Clone(c.Args)
-	launch := map[string]any{"engine": c.Engine}
-	if c.Ranks > 1 {
-		launch["dp_size"] = c.Ranks
-	}
-	if c.Startup > 0 {
-		launch["startup_time"] = c.Startup
-	}
-	args["extra_engine_args"] = launch
+	c.launches(args)
 	args["capture_per_request"] = true
 	call := map[string]any{"kind": c.Kind, "args": args}
 	if c.Router != nil {
@@ -153,6 +149,7 @@ func (c *Case) String() string {
 // clone copies the case, rows and mappings included.
 func (c *Case) clone() *Case {
 	d := *c
+	d.Decode = maps.Clone(c.Decode)
 	d.Args, d.Engine, d.Router, d.Scaling = maps.Clone(c.Args), maps.Clone(c.Engine), maps.Clone(c.Router), maps.Clone(c.Scaling)
 	d.Rows = slices.Clone(c.Rows)
 	return &d

@@ -13,7 +13,7 @@ func (c *Case) Document() (document map[string]any, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	worker, ok := c.worker()
+	mode, workers, ok := c.workers()
 	if !ok {
 		return nil, false
 	}
@@ -26,10 +26,10 @@ func (c *Case) Document() (document map[string]any, ok bool) {
 		traffic["stop"] = stop
 	}
 	engine := map[string]any{
-		"mode": "aggregated", "backend": orElse(c.Engine["backend"], "vllm"), "model": orElse(c.Args["execution_model"], "any/model"), "hardware": "any-hardware",
+		"mode": mode, "backend": orElse(c.Engine["backend"], "vllm"), "model": orElse(c.Args["execution_model"], "any/model"), "hardware": "any-hardware",
 		// The call has no limit by default, the document none that is unlimited.
 		"context_length": orElse(c.Engine["max_model_len"], math.MaxInt32),
-		"workers":        map[string]any{"aggregated": worker},
+		"workers":        workers,
 	}
 	document = map[string]any{"traffic": traffic, "engine": engine}
 	if router != nil {
@@ -127,9 +127,21 @@ func (c *Case) stop() map[string]any {
 	return nil
 }
 
-func (c *Case) worker() (map[string]any, bool) {
-	e := c.Engine
-	for _, key := range []string{"preemption_mode", "enable_chunked_prefill", "speedup_ratio", "decode_speedup_ratio", "aic_nextn", "sglang", "prefill_decode_interval"} {
+// workers is the mode and the roles of the document.
+func (c *Case) workers() (mode string, roles map[string]any, ok bool) {
+	if c.Decode == nil {
+		worker, ok := c.worker(c.Engine, "num_workers")
+		return "aggregated", map[string]any{"aggregated": worker}, ok
+	}
+	prefill, ok := c.worker(c.Engine, "num_prefill_workers")
+	decode, also := c.worker(c.Decode, "num_decode_workers")
+	same := c.Engine["max_model_len"] == c.Decode["max_model_len"]
+	return "disaggregated", map[string]any{"prefill": prefill, "decode": decode}, ok && also && same
+}
+
+func (c *Case) worker(e map[string]any, replicas string) (map[string]any, bool) {
+	for _, key := range []string{"preemption_mode", "enable_chunked_prefill", "speedup_ratio", "decode_speedup_ratio", "aic_nextn", "sglang", "prefill_decode_interval",
+		"kv_transfer_bandwidth"} {
 		if _, set := e[key]; set {
 			return nil, false
 		}
@@ -150,7 +162,7 @@ func (c *Case) worker() (map[string]any, bool) {
 		return nil, false
 	}
 	return map[string]any{
-		"parallelism": map[string]any{"replicas": orElse(c.Args["num_workers"], 1), "attention_data": max(c.Ranks, 1)},
+		"parallelism": map[string]any{"replicas": orElse(c.Args[replicas], 1), "attention_data": max(c.Ranks, 1)},
 		"scheduler":   scheduler,
 		"kv_cache": map[string]any{
 			"block_size": orElse(e["block_size"], map[any]int{"sglang": 1, "trtllm": 32, "vllm": 64, nil: 64}[e["backend"]]), "prefix_caching": orElse(e["enable_prefix_caching"], true),

@@ -92,10 +92,16 @@ func draw(r *random) *Case {
 			}
 		}
 	}
-	if r.chance(0.35) {
+	if r.chance(0.65) {
+		return c
+	}
+	if r.chance(0.5) {
 		r.router(c)
 	}
 	r.watched(c)
+	if c.Kind != kindSpec && c.Scaling == nil && c.Source != sourceDelta && r.chance(0.2) {
+		r.split(c)
+	}
 	return c
 }
 

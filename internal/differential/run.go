@@ -26,6 +26,8 @@ type Options struct {
 	Agentic bool
 	// Routed leaves out the cases of round robin.
 	Routed bool
+	// Split leaves out the aggregated cases.
+	Split bool
 	// Parallel is how many cases run at a time, each with a process of the reference.
 	Parallel int
 	// SaveTo is where cases that differ are left, each in a folder of its own.
@@ -125,7 +127,7 @@ func (r *run) work(ctx context.Context, indexes <-chan int) (err error) {
 			draw = DrawAgentic
 		}
 		c := draw(r.Seed, index)
-		if r.Backend != "" && c.Engine["backend"] != r.Backend || r.Routed && c.Router == nil {
+		if r.Backend != "" && c.Engine["backend"] != r.Backend || r.Routed && c.Router == nil || r.Split && c.Decode == nil {
 			continue
 		}
 		j, err := k.Check(ctx, c)

@@ -66,6 +66,7 @@ func smaller(c *Case) func(yield func(*Case) bool) {
 		for _, settings := range []func(*Case) map[string]any{
 			func(c *Case) map[string]any { return c.Args },
 			func(c *Case) map[string]any { return c.Engine },
+			func(c *Case) map[string]any { return c.Decode },
 			func(c *Case) map[string]any { return c.Router },
 			func(c *Case) map[string]any { return c.Scaling },
 		} {

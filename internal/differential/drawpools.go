@@ -1,0 +1,54 @@
+package differential
+
+import "maps"
+
+// split makes the case a disaggregated one: the engine becomes that of the prefill workers, and decode
+// workers get one of the same backend and block size with limits of their own.
+func (r *random) split(c *Case) {
+	delete(c.Args, "num_workers")
+	c.Args["num_prefill_workers"], c.Args["num_decode_workers"] = r.between(1, 3), r.between(1, 3)
+	c.Decode = maps.Clone(c.Engine)
+	if r.chance(0.6) {
+		other := r.engine()
+		for other["backend"] != c.Engine["backend"] {
+			other = r.engine()
+		}
+		keys := []string{"num_gpu_blocks", "timing_model", "enable_prefix_caching", "max_num_seqs", "max_num_batched_tokens", "max_model_len"}
+		for _, key := range keys[:pick(r, 3, 3, len(keys))] {
+			delete(c.Decode, key)
+			if v, ok := other[key]; ok {
+				c.Decode[key] = v
+			}
+		}
+	}
+	if r.chance(0.25) {
+		c.Engine["kv_transfer_bandwidth"] = pick[any](r, 0, 1, 2.5, r.Float64())
+		c.Engine["kv_transfer_bytes_per_token"] = pick(r, 1, 100000, 500000)
+		if r.chance(0.5) {
+			c.Engine["kv_transfer_timing_mode"] = pick(r, "full_prompt", "destination_missing")
+		}
+	}
+}
+
+// launches adds the engines of the call to its arguments.
+func (c *Case) launches(args map[string]any) {
+	launch := func(engine map[string]any, role string) map[string]any {
+		if role != "" {
+			engine = maps.Clone(engine)
+			engine["worker_type"] = role
+		}
+		out := map[string]any{"engine": engine}
+		if c.Ranks > 1 {
+			out["dp_size"] = c.Ranks
+		}
+		if c.Startup > 0 {
+			out["startup_time"] = c.Startup
+		}
+		return out
+	}
+	if c.Decode == nil {
+		args["extra_engine_args"] = launch(c.Engine, "")
+		return
+	}
+	args["prefill_engine_args"], args["decode_engine_args"] = launch(c.Engine, "prefill"), launch(c.Decode, "decode")
+}
