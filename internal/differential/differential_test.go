@@ -19,7 +19,7 @@ import (
 func TestDrawRepeats(t *testing.T) {
 	sources := map[string]int{}
 	documents := 0
-	for index := range 400 {
+	for index := range 600 {
 		a, b := Draw(9, index), Draw(9, index)
 		if !reflect.DeepEqual(a, b) {
 			t.Fatalf("case %d differs from itself", index)
@@ -35,11 +35,11 @@ func TestDrawRepeats(t *testing.T) {
 	}
 	for _, source := range []string{sourceList, sourceSessions, sourceMooncake, sourceTurns, sourceDelta, sourceAgentic, sourceDynamo} {
 		if sources[source] < 10 {
-			t.Errorf("source %s was drawn %d times of 400", source, sources[source])
+			t.Errorf("source %s was drawn %d times of 600", source, sources[source])
 		}
 	}
 	if documents < 40 {
-		t.Errorf("only %d of 400 cases go through predict", documents)
+		t.Errorf("only %d of 600 cases go through predict", documents)
 	}
 }
 

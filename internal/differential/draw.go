@@ -92,7 +92,7 @@ func draw(r *random) *Case {
 			}
 		}
 	}
-	if r.chance(0.65) {
+	if r.chance(0.4) {
 		return c
 	}
 	if r.chance(0.5) {
