@@ -185,10 +185,13 @@ func (o *pricedOp) source() string {
 	case memory:
 		return "formula: memory bandwidth"
 	case gemm:
-		if o.mode == models.FP8Static {
-			return "gemm_perf (fp8), computescale_perf, scale_matrix_perf"
+		if o.product == nil {
+			return "gemm_perf (" + string(o.mode) + "), no data"
 		}
-		return "gemm_perf (" + string(o.mode) + ")"
+		if o.mode == models.FP8Static {
+			return "gemm_perf (fp8), computescale_perf, scale_matrix_perf, " + o.product.Method()
+		}
+		return "gemm_perf (" + string(o.mode) + "), " + o.product.Method()
 	case allReduce:
 		if p.Tensor == 1 {
 			return "none: one GPU"
@@ -217,10 +220,15 @@ func (o *pricedOp) source() string {
 	case overlap:
 		return "the longer of the experts and the shared expert"
 	case attention:
-		if o.prefill {
-			return "context_attention_perf"
+		switch {
+		case o.prefillAttention != nil:
+			return "context_attention_perf, " + o.prefillAttention.Method()
+		case o.decodeAttention != nil:
+			return "generation_attention_perf, " + o.decodeAttention.Method()
+		case o.prefill:
+			return "context_attention_perf, no data"
 		}
-		return "generation_attention_perf"
+		return "generation_attention_perf, no data"
 	case fallback:
 		if o.prefill {
 			return "mla_context_module_perf, else its parts"

@@ -234,3 +234,17 @@ func TestCollectiveBandwidth(t *testing.T) {
 		}
 	}
 }
+
+func TestMethod(t *testing.T) {
+	g := &grid{axes: 3, rootAxis: -1}
+	for _, heads := range []float64{2, 4, 16} {
+		g.add(point{heads, 1, 1}, 1)
+	}
+	for heads, want := range map[float64]string{
+		4: "measured heads", 1: "estimated from 2 heads up", 6: "blended between 4 and 16 heads", 32: "estimated from 16 heads down",
+	} {
+		if got := g.method(heads); got != want {
+			t.Errorf("%v heads: %q, want %q", heads, got, want)
+		}
+	}
+}
