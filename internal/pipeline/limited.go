@@ -26,11 +26,11 @@ func limitSettings(r schemas.Resources) limits.Settings {
 // that a limit ended.
 func (r *runner) limited(ctx context.Context) (*Result, error) {
 	resources := r.Spec.Resources
-	budget := limits.New(limitSettings(resources), limits.System{})
+	budget := limits.New(limitSettings(resources), r.host)
 	if resources.CPULimit > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(budget.CPUs))
 	}
-	ctx, watch := limits.Start(ctx, budget, limits.System{})
+	ctx, watch := limits.Start(ctx, budget, r.host)
 	ended := make(chan struct{})
 	if r.Exit != nil {
 		go r.exitLate(ctx, time.Duration(resources.ShutdownTimeoutSeconds*float64(time.Second)), ended)

@@ -76,11 +76,16 @@ func create(path string, overwrite bool) (*rundir.Dir, error) {
 // An *InputError is a folder From that cannot be used with the specification, a *limits.Reached a run
 // that a limit of memory ended.
 func Run(ctx context.Context, o Options) (*Result, error) {
+	return runOn(ctx, o, limits.System{})
+}
+
+// runOn is Run on a machine with the memory of host.
+func runOn(ctx context.Context, o Options, host limits.Host) (*Result, error) {
 	o.Observer = orSilent(o.Observer)
-	result, err := runOnce(ctx, o)
+	result, err := runOnce(ctx, o, host)
 	if again := resolved(o.Spec, err); again != nil {
 		o.Spec, o.Overwrite = again, true
-		return runOnce(ctx, o)
+		return runOnce(ctx, o, host)
 	}
 	return result, err
 }
@@ -97,8 +102,8 @@ func resolved(spec *schemas.RunSpec, err error) *schemas.RunSpec {
 	return &again
 }
 
-func runOnce(ctx context.Context, o Options) (*Result, error) {
-	r := &runner{Options: o}
+func runOnce(ctx context.Context, o Options, host limits.Host) (*Result, error) {
+	r := &runner{Options: o, host: host}
 	if o.From != "" {
 		// Before the output directory is touched: it might be this one.
 		if err := r.openFrom(); err != nil {
@@ -125,6 +130,8 @@ type runner struct {
 	// front is nil until the stages before the simulation are done; the workload in it goes
 	// when the simulation has ended.
 	front *front
+	// host is the machine as far as limits look at it.
+	host limits.Host
 	// keptFront says that a run that a limit ended kept the tables of these stages.
 	keptFront bool
 }
