@@ -146,6 +146,8 @@ type Rank interface {
 	// included; InFlight is how many of them that pass gives it, at time nowMS.
 	Produced(slot int32) int64
 	InFlight(slot int32, nowMS float64) int64
+	// InPass reports whether the pass in flight at nowMS computes something of a request.
+	InPass(slot int32, nowMS float64) bool
 	// LastToken is the time of the last token a request has at nowMS, that of a pass in flight
 	// left out; NaN for none. Ranks that keep no gaps apart need not know it.
 	LastToken(slot int32, nowMS float64) float64

@@ -46,3 +46,8 @@ func (k *Rank) LastToken(slot int32, nowMS float64) float64 {
 		return r.LastTokenMS
 	}
 }
+
+// InPass reports whether the pass in flight at nowMS computes something of a request.
+func (k *Rank) InPass(slot int32, nowMS float64) bool {
+	return k.request(slot).Pass == k.passes || k.InFlight(slot, nowMS) > 0
+}

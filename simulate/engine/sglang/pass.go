@@ -13,6 +13,7 @@ import (
 func (k *Rank) Decide(nowMS float64, _ int64) (endMS float64) {
 	p := &k.pass
 	p.Reset(nowMS)
+	k.passes++
 	k.before = k.ratio
 	k.batch, k.done, k.retracted, k.rejects = k.batch[:0], k.done[:0], k.retracted[:0], k.rejects[:0]
 	k.promptSum, k.cachedSum = 0, 0
@@ -76,6 +77,7 @@ func (k *Rank) startBatch() {
 	whole := k.batch[:0]
 	for _, slot := range k.batch {
 		r := k.request(slot)
+		r.Pass = k.passes
 		if r.Computed < r.Length() {
 			k.store(r, k.draw)
 			k.waiting.PushFront(slot)

@@ -134,6 +134,7 @@ type Rank struct {
 	// What the pass being decided does: its kind, the requests that run because of it, and
 	// those that end, retract or are refused with it.
 	kind                     kind
+	passes                   int64
 	deferring, idleDeferral  bool
 	batch                    []int32
 	done, retracted, rejects []int32

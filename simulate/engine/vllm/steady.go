@@ -126,3 +126,9 @@ func (k *Rank) LastToken(slot int32, nowMS float64) float64 {
 		return r.LastTokenMS
 	}
 }
+
+// InPass reports whether the pass in flight computes something of a request.
+func (k *Rank) InPass(slot int32, _ float64) bool {
+	r := k.request(slot)
+	return r.Steady || r.Pass == k.passes
+}
