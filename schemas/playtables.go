@@ -122,12 +122,13 @@ var Preparations = Table{Name: "preparations", Version: 1, Stage: "simulate", Ag
 	{"first_admit_ms", tFloat64, true, "start of the pass that first admitted it"},
 	{"terminal_ms", tFloat64, true, "when it left the system"},
 	{"status", tString, true, "how it ended; null when it did not"},
-	{"reused_input_tokens", tInt32, false, "cached tokens at its first admission"},
+	{"reused_input_tokens", tInt32, true, "cached tokens at its first admission; null when it was not admitted"},
 	{"output_tokens", tInt32, false, "tokens emitted"},
 }}
 
 // IdleShifts holds the idle times that a profile skipped.
 var IdleShifts = Table{Name: "idle_shifts", Version: 1, Stage: "simulate", Agentic: true, Doc: "one idle time that a profile skipped, in times of the whole run", Columns: []Column{
+	{"shift", tInt32, false, "number in order, from 0"},
 	{"at_ms", tFloat64, false, "when"},
 	{"play_run", tInt32, true, "the play that was idle; null when all were"},
 	{"shifted_ms", tFloat64, false, "time skipped"},

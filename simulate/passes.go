@@ -27,7 +27,7 @@ func (c *cluster) endPasses() (changed bool) {
 // endPass delivers the outputs of a worker's pass, rank by rank.
 func (c *cluster) endPass(p *pool, id int32) {
 	w := p.workers[id]
-	w.busy, w.endedMS = false, c.now
+	w.busy = false
 	for rank, k := range w.ranks {
 		if c.handoffs != nil {
 			var ended []engine.Terminal
@@ -202,7 +202,7 @@ func (c *cluster) coast(p *pool, id int32, end, horizon float64, waiting bool) (
 		}
 		w.pass++
 		w.count++
-		c.visited, w.endedMS = max(c.visited, end), end
+		c.visited = max(c.visited, end)
 		start := end
 		if end = rank.Coast(); !(end-start < maxPassMS) {
 			return end, c.tooLong(p, id, start, end)

@@ -131,37 +131,33 @@ func (c *cluster) cancel() {
 	p.apply(c.now)
 }
 
-// freeze gives a request in flight the output that it has now, and reports whether a pass has it.
+// freeze gives a request in flight the output that it has now, and reports whether a pass computes something of it.
 func (c *cluster) freeze(slot int32, r *engine.Request) (running bool) {
-	steady, endedMS := r.Steady, math.NaN()
+	inPass := func(p *pool, slot int32) bool {
+		scheduler := c.requests.Slots[slot].Worker
+		w, k := p.rank(scheduler)
+		return w.busy && w.took[p.rankOf(scheduler)] && k.InPass(slot, c.now)
+	}
+	last := math.NaN()
 	if p := &c.pools[len(c.pools)-1]; r.Worker >= 0 {
 		w, k := p.rank(r.Worker)
-		busy := w.busy && w.took[p.rankOf(r.Worker)]
-		running, endedMS = busy && !math.IsNaN(r.AdmitMS), w.endedMS
+		running = inPass(p, slot)
+		last = k.LastToken(slot, c.now)
 		k.Abandon(slot)
 		r.Output = k.Produced(slot)
-		if busy {
+		if w.busy && w.took[p.rankOf(r.Worker)] {
 			r.Output -= k.InFlight(slot, c.now)
 		}
 	}
-	if r.Twin >= 0 {
-		p, q := &c.pools[0], &c.requests.Slots[r.Twin]
-		w, _ := p.rank(q.Worker)
-		running = running || w.busy && w.took[p.rankOf(q.Worker)] && !math.IsNaN(q.AdmitMS)
+	if r.Twin >= 0 && c.requests.Slots[r.Twin].Worker >= 0 {
+		running = running || inPass(&c.pools[0], r.Twin)
 	}
 	for _, t := range []*float64{&r.FirstTokenMS, &r.SecondTokenMS} {
 		if *t > c.now {
 			*t = math.NaN()
 		}
 	}
-	switch {
-	case r.Output == 0:
-		r.LastTokenMS = math.NaN()
-	case r.Output == 1:
-		r.LastTokenMS = r.FirstTokenMS
-	case steady || r.LastTokenMS > c.now:
-		r.LastTokenMS = endedMS
-	}
+	r.LastTokenMS = last
 	return running
 }
 

@@ -161,6 +161,9 @@ func (w *warmup) rows() []PreparationRow {
 				PlayRun: q.run, SourceNode: q.source, Node: q.node, Ordinal: int32(at - w.first[lane]), Primer: q.primer,
 				DispatchedMS: q.dispatchedMS, TerminalMS: q.terminalMS, AdmitMS: q.admitMS, Reused: q.reused, Observed: int32(q.observed),
 			}
+			if math.IsNaN(q.admitMS) {
+				row.Reused = -1
+			}
 			if !math.IsNaN(q.terminalMS) {
 				row.Status = schemas.StatusNames[q.status]
 			}

@@ -32,8 +32,6 @@ type worker struct {
 	took []bool
 	busy bool
 	pass int64
-	// endedMS is the end of the last pass that is over.
-	endedMS float64
 	// count numbers the passes since the worker was last drained.
 	count int64
 	// nextRank is the round-robin position among the ranks of an aggregated worker.

@@ -147,7 +147,9 @@ func (o *outputFlags) explanations() []string {
 }
 
 // simulate runs the specification, on the lowered folder from unless that is empty, and prints the result.
-func (o *outputFlags) simulate(cmd *cobra.Command, spec *schemas.RunSpec, from string) error {
+//
+// A warm-up that failed is an error behind the report, but for calls: their callers read the report.
+func (o *outputFlags) simulate(cmd *cobra.Command, spec *schemas.RunSpec, from string, call bool) error {
 	spec.CaptureRouting = slices.Contains(o.captured, captureRouting)
 	if err := o.watch(cmd, spec); err != nil {
 		return err
@@ -179,7 +181,10 @@ func (o *outputFlags) simulate(cmd *cobra.Command, spec *schemas.RunSpec, from s
 	if o.format == "json" {
 		explained = cmd.ErrOrStderr()
 	}
-	return explainer.Write(explained, width(explained))
+	if err := explainer.Write(explained, width(explained)); err != nil || call {
+		return err
+	}
+	return result.Aborted
 }
 
 // printResult prints the summary of a run.

@@ -30,7 +30,7 @@ func newPredict() *cobra.Command {
 				return err
 			}
 			spec.CapturePerRequest = out.capture
-			return out.simulate(cmd, spec, "")
+			return out.simulate(cmd, spec, "", false)
 		},
 	}
 	config.register(cmd, "the YAML document; - reads standard input (required)")

@@ -34,7 +34,7 @@ func newReplay() *cobra.Command {
 				return err
 			}
 			spec.CapturePerRequest = spec.CapturePerRequest || out.capture
-			return out.simulate(cmd, spec, "")
+			return out.simulate(cmd, spec, "", true)
 		},
 	}
 	out.register(cmd)

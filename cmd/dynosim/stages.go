@@ -233,7 +233,7 @@ func newSimulate() *cobra.Command {
 				return err
 			}
 			spec.CapturePerRequest = spec.CapturePerRequest || out.capture
-			return out.simulate(cmd, spec, args[0])
+			return out.simulate(cmd, spec, args[0], false)
 		},
 	}
 	config.register(cmd, "the document of predict or replay; - reads standard input (required)")

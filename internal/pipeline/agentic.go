@@ -77,6 +77,7 @@ func writeAgentic(r *metrics.Recorders, spec *schemas.RunSpec, w *lower.Workload
 		}},
 		preparations(o.Preparation),
 		{Table: &schemas.IdleShifts, N: len(o.Shifts), Columns: []any{
+			column(len(o.Shifts), func(i int) int32 { return int32(i) }),
 			column(len(o.Shifts), func(i int) float64 { return o.Shifts[i].AtMS }),
 			column(len(o.Shifts), func(i int) int32 { return o.Shifts[i].PlayRun }),
 			column(len(o.Shifts), func(i int) float64 { return o.Shifts[i].ShiftedMS }),
@@ -89,7 +90,12 @@ func writeAgentic(r *metrics.Recorders, spec *schemas.RunSpec, w *lower.Workload
 			return err
 		}
 	}
-	if o.Failed < 0 {
+	return nil
+}
+
+// aborted is the preparation that failed, nil for none.
+func aborted(w *lower.Workload, o *simulate.AgenticOutcome) error {
+	if o == nil || o.Failed < 0 {
 		return nil
 	}
 	for _, p := range o.Preparation {

@@ -134,6 +134,8 @@ type runner struct {
 	host limits.Host
 	// keptFront says that a run that a limit ended kept the tables of these stages.
 	keptFront bool
+	// aborted is set when a warm-up failed and so nothing was measured.
+	aborted error
 }
 
 // openFrom opens the lowered folder.
@@ -177,7 +179,7 @@ func (r *runner) run(ctx context.Context) (*Result, error) {
 	if err := r.dir.WriteManifest(manifest); err != nil {
 		return nil, err
 	}
-	return &Result{Summary: summary, Dir: r.dir.Path(), SimulateMS: simulationMS, Wall: time.Since(begin)}, nil
+	return &Result{Summary: summary, Dir: r.dir.Path(), SimulateMS: simulationMS, Wall: time.Since(begin), Aborted: r.aborted}, nil
 }
 
 const programName = "dynosim " + Version
@@ -293,6 +295,7 @@ func (r *runner) simulate(ctx context.Context, w *lower.Workload) (float64, erro
 	if r.Spec.Scaling.Enabled {
 		policy = "script"
 	}
+	r.aborted = aborted(w, outcome.Agentic)
 	return float64(wall) / float64(time.Millisecond), r.recorder.WriteRun(metrics.RunRow{
 		ScalingPolicy:       policy,
 		Source:              r.Spec.Source.Kind,

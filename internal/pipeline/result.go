@@ -15,6 +15,8 @@ type Result struct {
 	// SimulateMS is the real time of the simulation alone in milliseconds, Wall that of all stages.
 	SimulateMS float64
 	Wall       time.Duration
+	// Aborted is an *AbortedError when a warm-up failed: the report then says so, and nothing was measured.
+	Aborted error
 }
 
 // WriteJSON writes the summary as one line of JSON.

@@ -12,11 +12,13 @@ WITH requests AS (
             'warmup_expected': count(*) FILTER (phase = 'warmup'), 'warmup_completed': count(*) FILTER (phase = 'warmup' AND status = 'completed'),
             'requests_quiescent': count(terminal_ms)} AS shown
         FROM requests GROUP BY lane),
-     failed AS (SELECT request_id, status FROM requests WHERE status <> 'completed' OR output_tokens <> 1 ORDER BY terminal_ms, number LIMIT 1)
+     failed AS (
+        SELECT format('80000000-0000-0000-0000-{:012x}', number) AS uuid, 'preparation request ended with ' || upper(status[1]) || status[2:] AS reason
+        FROM requests WHERE status <> 'completed' OR output_tokens <> 1 ORDER BY terminal_ms, number LIMIT 1)
 SELECT to_json({
     'schema': 'aisimulate.agentic.phases.v1', 'phase': r.preparation, 'barrier_condition': 'all_preparation_succeeded_and_server_quiescent',
     'profile_start_ms': r.measured_from_ms, 'finished_at_ms': r.preparation_end_ms,
-    'failure_request_id': (SELECT request_id FROM failed), 'failure_reason': (SELECT status FROM failed),
+    'failure_request_id': (SELECT uuid FROM failed), 'failure_reason': (SELECT reason FROM failed),
     'lanes': (SELECT list(shown ORDER BY lane) FROM lanes),
     'requests': (SELECT list({
             'uuid': format('80000000-0000-0000-0000-{:012x}', number), 'phase': phase, 'lane_id': lane, 'source_request_id': source_request_id, 'identity': identity,

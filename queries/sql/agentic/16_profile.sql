@@ -25,7 +25,7 @@ SELECT to_json({
     'observation_duration_ms': counts.duration_ms,
     'successful_request_throughput': CASE WHEN counts.duration_ms > 0 THEN counts.completed_requests * 1000 / counts.duration_ms END,
     'corpus_cursor': r.cursor,
-    'idle_shifts': coalesce((SELECT list({'at_ms': s.at_ms, 'play_id': p.play_id, 'shifted_by_ms': s.shifted_ms, 'timer_count': s.timers} ORDER BY s.at_ms, s.play_run NULLS LAST)
+    'idle_shifts': coalesce((SELECT list({'at_ms': s.at_ms, 'play_id': p.play_id, 'shifted_by_ms': s.shifted_ms, 'timer_count': s.timers} ORDER BY s.shift)
         FROM idle_shifts AS s LEFT JOIN play_runs AS p USING (play_run)), [])})::VARCHAR AS shown
 FROM agentic_run AS r, issued, runs, counts
 WHERE r.duration_seconds IS NOT NULL;

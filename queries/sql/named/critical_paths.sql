@@ -1,0 +1,46 @@
+-- The critical path of every play of an agentic run: from the request that ended last back over the predecessor that let each one
+-- start latest. A predecessor whose dispatch was enough gives none of its own time to the path. tool_ms is the delay on the edges of
+-- the path, schedule_ms time that a request waited for its own earliest start. The 50 longest. Needs the table edges.
+WITH RECURSIVE
+     done AS (
+        SELECT n.play_run, n.node, n.source_node, n.dispatched_ms, r.terminal_ms,
+            least(coalesce(r.first_admit_ms, r.terminal_ms), r.terminal_ms) AS admit_ms,
+            least(coalesce(r.first_token_ms, r.terminal_ms), r.terminal_ms) AS token_ms
+        FROM node_runs AS n JOIN request_results AS r USING (node)
+        WHERE r.terminal_ms IS NOT NULL),
+     -- The edge of each request that fired last.
+     binding AS (
+        SELECT s.node, arg_max(struct_pack(node := p.node, completed := e.trigger = 'completion',
+                fired_ms := CASE WHEN e.trigger = 'completion' THEN p.terminal_ms ELSE p.dispatched_ms END,
+                delay_ms := e.delay_ms), CASE WHEN e.trigger = 'completion' THEN p.terminal_ms ELSE p.dispatched_ms END + e.delay_ms) AS edge
+        FROM edges AS e
+        JOIN done AS s ON s.source_node = e.successor
+        JOIN done AS p ON p.source_node = e.predecessor AND p.play_run = s.play_run
+        GROUP BY s.node),
+     path AS (
+        SELECT play_run, arg_max(node, terminal_ms) AS node, true AS served, 0 AS step FROM done GROUP BY play_run
+        UNION ALL
+        SELECT path.play_run, binding.edge.node, binding.edge.completed, step + 1
+        FROM path JOIN binding USING (node)),
+     steps AS (
+        SELECT path.play_run, path.step, path.served, d.*, greatest(d.dispatched_ms - b.edge.fired_ms, 0) AS wait_ms,
+            coalesce(b.edge.delay_ms, 0) AS delay_ms, w.request_id
+        FROM path
+        JOIN done AS d USING (node)
+        LEFT JOIN binding AS b USING (node)
+        JOIN play_nodes AS w ON w.node = d.source_node),
+     total AS (
+        SELECT play_run, count(*) AS requests,
+            max(terminal_ms) - min(dispatched_ms) AS path_ms,
+            sum(CASE WHEN served THEN admit_ms - dispatched_ms ELSE 0 END) AS queueing_ms,
+            sum(CASE WHEN served THEN token_ms - admit_ms ELSE 0 END) AS prefill_ms,
+            sum(CASE WHEN served THEN terminal_ms - token_ms ELSE 0 END) AS decode_ms,
+            sum(coalesce(least(wait_ms, delay_ms), 0)) AS tool_ms,
+            sum(CASE WHEN wait_ms - delay_ms > 1e-6 THEN wait_ms - delay_ms ELSE 0 END) AS schedule_ms,
+            min_by(request_id, step) AS last_request,
+            max_by(request_id, step) AS first_request
+        FROM steps GROUP BY play_run)
+SELECT p.play_id, requests, path_ms, queueing_ms, prefill_ms, decode_ms, tool_ms, schedule_ms, first_request, last_request
+FROM total JOIN play_runs AS p USING (play_run)
+ORDER BY path_ms DESC, play_run
+LIMIT 50;
