@@ -111,8 +111,8 @@ var SnapshotNodes = Table{Name: "snapshot_nodes", Version: 1, Stage: "simulate",
 	{"primer", tInt32, true, "place among the requests that warm the caches of the play up; null for others"},
 }}
 
-// Preparations holds the requests that warmed caches up before the measurement; their times count from the start of the run.
-var Preparations = Table{Name: "preparations", Version: 1, Stage: "simulate", Agentic: true, Doc: "one request that prepared a cache before the measurement, in times of the whole run", Columns: []Column{
+// Preparations holds the requests that warmed caches up before the measurement.
+var Preparations = Table{Name: "preparations", Version: 1, Stage: "simulate", Agentic: true, Doc: "one request that prepared a cache before the measurement", Columns: []Column{
 	{"play_run", tInt32, false, "the executed play, and so the lane"},
 	{"ordinal", tInt32, false, "number over the requests of the lane, from 0"},
 	{"node", tInt32, false, "the executed node"},
@@ -127,7 +127,7 @@ var Preparations = Table{Name: "preparations", Version: 1, Stage: "simulate", Ag
 }}
 
 // IdleShifts holds the idle times that a profile skipped.
-var IdleShifts = Table{Name: "idle_shifts", Version: 1, Stage: "simulate", Agentic: true, Doc: "one idle time that a profile skipped, in times of the whole run", Columns: []Column{
+var IdleShifts = Table{Name: "idle_shifts", Version: 1, Stage: "simulate", Agentic: true, Doc: "one idle time that a profile skipped", Columns: []Column{
 	{"shift", tInt32, false, "number in order, from 0"},
 	{"at_ms", tFloat64, false, "when"},
 	{"play_run", tInt32, true, "the play that was idle; null when all were"},
@@ -151,14 +151,14 @@ var AgenticRun = Table{Name: "agentic_run", Version: 1, Stage: "simulate", Agent
 	{"lifecycle_digest", tString, false, "digest of the events of plays in the order in which they happened"},
 	{"lifecycle_events", tInt64, false, "number of those events"},
 	{"preparation", tString, true, "profile when caches were prepared, aborted when that failed; null without"},
-	{"preparation_end_ms", tFloat64, true, "when the preparation ended, in times of the whole run"},
-	{"measured_from_ms", tFloat64, true, "when the measurement began behind a preparation"},
+	{"preparation_end_ms", tFloat64, true, "when the preparation ended"},
+	{"measured_from_ms", tFloat64, true, "when the measurement began behind a preparation; the times of the report count from there, those of the tables from the start of the run"},
 	{"duration_seconds", tFloat64, true, "time of a profile in which requests are issued; null without a profile, as are the columns behind it"},
 	{"response_grace_seconds", tFloat64, true, "time that responses have afterwards"},
 	{"cancel_drain_seconds", tFloat64, true, "time for canceled requests"},
 	{"tree_idle_cap_seconds", tFloat64, true, "longest idle time of one play"},
 	{"global_idle_cap_seconds", tFloat64, true, "longest idle time of all"},
-	{"profile_start_ms", tFloat64, true, "when the profile began, in times of the whole run, as are those behind it"},
+	{"profile_start_ms", tFloat64, true, "when the profile began"},
 	{"cutoff_ms", tFloat64, true, "end of the admission"},
 	{"grace_ms", tFloat64, true, "deadline of responses"},
 	{"drain_ms", tFloat64, true, "deadline of canceled requests"},

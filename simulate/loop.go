@@ -75,6 +75,10 @@ func run(ctx context.Context, spec *schemas.RunSpec, w *lower.Workload, sink sch
 		}
 	}
 	if p := c.source.plays; p != nil {
+		if p.warm != nil && p.warm.aborted() {
+			// Nothing was measured.
+			out.PrefillWorkerSeconds, out.DecodeWorkerSeconds = 0, 0
+		}
 		out.Agentic = p.outcome(spec)
 	}
 	return out, err

@@ -175,29 +175,3 @@ func (r *recorder) begin(now float64) {
 		r.slots[i].count = 0
 	}
 }
-
-// rebase makes the times of a batch count from origin.
-func rebase(batch any, origin float64) {
-	shift := func(n int, columns ...[]float64) {
-		for _, c := range columns {
-			for i := range c[:n] {
-				c[i] -= origin
-			}
-		}
-	}
-	switch b := batch.(type) {
-	case *schemas.ResultBatch:
-		shift(b.N, b.ArrivalMS, b.FirstAdmitMS, b.FirstTokenMS, b.SecondTokenMS, b.LastTokenMS, b.TerminalMS, b.PrefillAdmitMS, b.SourceHeldMS,
-			b.DestinationReservedMS, b.DestinationActivatedMS, b.DecodeAdmitMS, b.SourceReleasedMS)
-	case *schemas.PassBatch:
-		shift(b.N, b.StartMS, b.EndMS)
-	case *schemas.AdmissionBatch:
-		shift(b.N, b.AtMS)
-	case *schemas.RoutingBatch:
-		shift(b.N, b.QueuedMS, b.ReleasedMS)
-	case *schemas.CandidateBatch:
-		shift(b.N, b.DecidedMS)
-	case *schemas.TransferBatch:
-		shift(b.N, b.StartMS, b.EndMS)
-	}
-}

@@ -84,13 +84,10 @@ type ProfileRow struct {
 // outcome gathers what became of the plays.
 func (p *plays) outcome(*schemas.RunSpec) *AgenticOutcome {
 	out := &AgenticOutcome{LifecycleDigest: p.log.digest(), LifecycleEvents: p.log.count, Failed: -1, ProfileStartMS: math.NaN(), PreparationEndMS: math.NaN()}
-	origin := 0.0
 	if w := p.warm; w != nil {
 		out.Warm, out.ProfileStartMS, out.PreparationEndMS = true, w.beginMS, w.finishedMS
 		if w.aborted() {
 			out.Failed = w.requests[w.failed].node
-		} else {
-			origin = w.beginMS
 		}
 		out.Preparation = w.rows()
 	}
@@ -99,14 +96,14 @@ func (p *plays) outcome(*schemas.RunSpec) *AgenticOutcome {
 		prepared[out.Preparation[i].Node] = true
 	}
 	for i := range p.source {
-		row := NodeRunRow{SourceNode: p.source[i], PlayRun: p.run[i], State: nodeStates[p.state[i]], DispatchedMS: p.dispatchedMS[i] - origin}
+		row := NodeRunRow{SourceNode: p.source[i], PlayRun: p.run[i], State: nodeStates[p.state[i]], DispatchedMS: p.dispatchedMS[i]}
 		if prepared[int32(i)] {
 			row.State = "preparation"
 		}
 		out.Nodes = append(out.Nodes, row)
 	}
 	for i := range p.runs {
-		out.Runs = append(out.Runs, p.runs[i].row(origin))
+		out.Runs = append(out.Runs, p.runs[i].row())
 	}
 	if p.cut != nil {
 		for _, s := range p.cut.nodes {
@@ -124,6 +121,11 @@ func (p *plays) outcome(*schemas.RunSpec) *AgenticOutcome {
 			StartMS: f.startMS, CutoffMS: f.cutoffMS, GraceMS: f.graceMS, DrainMS: f.drainMS, FinishedMS: f.finishedMS, Closed: f.closed,
 			Cursor: f.cursor, Unsettled: f.unsettled, LastResponseMS: f.lastMS,
 		}
+		if p.warm != nil && p.warm.aborted() {
+			nan := math.NaN()
+			q := out.Profile
+			q.StartMS, q.CutoffMS, q.GraceMS, q.DrainMS, q.FinishedMS = nan, nan, nan, nan, p.warm.finishedMS
+		}
 		for _, s := range f.shifts {
 			out.Shifts = append(out.Shifts, IdleShiftRow{s.atMS, s.shiftedMS, s.run, s.timers})
 		}
@@ -131,15 +133,15 @@ func (p *plays) outcome(*schemas.RunSpec) *AgenticOutcome {
 	return out
 }
 
-// row describes a run; its times count from origin.
-func (r *playRun) row(origin float64) PlayRunRow {
+// row describes a run.
+func (r *playRun) row() PlayRunRow {
 	row := PlayRunRow{
-		Play: r.play, Lane: r.lane, Ordinal: r.ordinal, PlayID: r.id, TStarMS: r.tStarMS, OriginMS: r.originMS - origin,
-		TerminalMS: r.lastMS - origin, SettledMS: r.settledMS - origin, Status: "incomplete", FailedNode: -1,
+		Play: r.play, Lane: r.lane, Ordinal: r.ordinal, PlayID: r.id, TStarMS: r.tStarMS, OriginMS: r.originMS,
+		TerminalMS: r.lastMS, SettledMS: r.settledMS, Status: "incomplete", FailedNode: -1,
 		Nodes: int32(len(r.nodes)), Completed: r.completed, Started: r.started, Over: r.finished, Censored: r.censored,
 	}
 	if r.failed {
-		row.TerminalMS, row.FailedNode, row.FailedStatus = r.failedMS-origin, r.failedNode, schemas.StatusNames[r.failedStatus]
+		row.TerminalMS, row.FailedNode, row.FailedStatus = r.failedMS, r.failedNode, schemas.StatusNames[r.failedStatus]
 	}
 	switch {
 	case !r.settled || r.censored:

@@ -27,7 +27,7 @@ type recorder struct {
 	chosenFrom *schemas.CandidateBatch
 	transfers  *schemas.TransferBatch
 	err        error
-	// originMS is the time from which rows count, measured the sink of what happens from then on.
+	// originMS is the time from which on rows are kept, measured the sink of what happens then.
 	originMS float64
 	measured schemas.Sink
 
@@ -64,9 +64,6 @@ func newRecorder(sink schemas.Sink) *recorder {
 
 // take hands a batch over when it is full, or when it must go.
 func take[T any](r *recorder, to schemas.Recorder[T], b **T) {
-	if r.originMS != 0 {
-		rebase(*b, r.originMS)
-	}
 	next, err := to.Take(*b)
 	if err != nil && r.err == nil {
 		r.err = err

@@ -7,7 +7,7 @@ WITH issued AS (
         FROM request_results),
      runs AS (
         SELECT
-            count(*) FILTER (started = 1) AS started, count(*) FILTER (over = 1 AND censored = 0) AS completed,
+            count(*) AS started, count(*) FILTER (over = 1 AND censored = 0) AS completed,
             count(*) FILTER (over = 1) AS retired, count(settled_ms) AS settled
         FROM play_runs)
 SELECT to_json({
@@ -21,7 +21,7 @@ SELECT to_json({
     'server_quiescent_plays': runs.settled, 'issued_requests': issued.requests, 'successful_responses': issued.completed,
     'canceled_requests': issued.canceled, 'never_issued_requests': (SELECT count(*) FROM node_runs WHERE state = 'censored'),
     'client_in_flight_requests': (SELECT count(*) FROM node_runs WHERE state = 'emitted'), 'server_unsettled_requests': r.unsettled,
-    'first_request_ms': issued.first_ms + coalesce(r.measured_from_ms, 0), 'last_successful_response_ms': r.last_response_ms,
+    'first_request_ms': issued.first_ms, 'last_successful_response_ms': r.last_response_ms,
     'observation_duration_ms': counts.duration_ms,
     'successful_request_throughput': CASE WHEN counts.duration_ms > 0 THEN counts.completed_requests * 1000 / counts.duration_ms END,
     'corpus_cursor': r.cursor,

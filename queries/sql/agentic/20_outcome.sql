@@ -10,7 +10,7 @@ SELECT
     lifecycle_events::VARCHAR AS agentic_lifecycle_event_count,
     to_json(lifecycle_digest)::VARCHAR AS agentic_lifecycle_digest,
     (SELECT to_json(list({
-            'play_id': r.play_id, 'status': r.status, 'causal_terminal_ms': r.terminal_ms, 'settled_at_ms': r.settled_ms,
+            'play_id': r.play_id, 'status': r.status, 'causal_terminal_ms': measured(r.terminal_ms), 'settled_at_ms': measured(r.settled_ms),
             'failure_request_id': failed.request_id, 'failure_status': r.failed_status} ORDER BY r.play_run))::VARCHAR
         FROM play_runs AS r
         LEFT JOIN node_runs AS f ON f.node = r.failed_node

@@ -8,7 +8,7 @@ SELECT
     NULL AS turn_index,
     format('00000000-0000-0000-0000-{:012x}', i.slot * ((SELECT count(*) FROM play_nodes) + CASE WHEN i.cache_id IS NULL THEN 0 ELSE 1 END) + i.source_node + 1) AS uuid,
     r.arrival_ms AS arrival_time_ms,
-    n.dispatched_ms AS dispatched_at_ms,
+    measured(n.dispatched_ms) AS dispatched_at_ms,
     r.first_admit_ms,
     r.terminal_ms AS terminal_time_ms,
     r.first_token_ms,

@@ -4,7 +4,7 @@ SELECT
     admission_ordinal,
     pool_admission_ordinal,
     pool,
-    at_ms,
+    measured(at_ms) AS at_ms,
     reused_input_tokens,
     pool_admission_ordinal > 0 AS is_readmission
 FROM admissions JOIN record_page USING (node)

@@ -1,19 +1,23 @@
 -- The population of the report and the latencies of every request in it.
 
--- When the measurement began: 0 but for an agentic run with a warm-up, whose rows count from there. Differences of times are those of
--- the clock, which began before: they may differ in the last bit.
+-- When the measurement began: 0 but for an agentic run with a warm-up. The times of the report count from there.
 SET VARIABLE measured_from_ms = (SELECT coalesce(max(measured_from_ms), 0) FROM agentic_run);
-CREATE OR REPLACE MACRO elapsed(since, until) AS (until + getvariable('measured_from_ms')::DOUBLE) - (since + getvariable('measured_from_ms')::DOUBLE);
+CREATE OR REPLACE MACRO measured(time_ms) AS time_ms - getvariable('measured_from_ms')::DOUBLE;
 
 -- Every request with its latencies. They are null unless it completed or was canceled, and where it has no sample: without a
 -- token there is none, with one token no TTST and no TPOT.
 CREATE OR REPLACE VIEW request_latencies AS
 SELECT
-    *,
-    CASE WHEN timed AND output_tokens >= 1 THEN greatest(elapsed(arrival_ms, first_token_ms), 0::DOUBLE) END AS ttft_ms,
-    CASE WHEN timed AND output_tokens >= 2 THEN greatest(elapsed(first_token_ms, second_token_ms), 0::DOUBLE) END AS ttst_ms,
-    CASE WHEN timed AND output_tokens >= 2 THEN greatest(elapsed(first_token_ms, last_token_ms), 0::DOUBLE) / (output_tokens - 1) END AS tpot_ms,
-    CASE WHEN timed AND output_tokens >= 1 THEN greatest(elapsed(arrival_ms, last_token_ms), 0::DOUBLE) END AS e2e_latency_ms
+    * REPLACE (
+        measured(arrival_ms) AS arrival_ms, measured(first_admit_ms) AS first_admit_ms, measured(first_token_ms) AS first_token_ms,
+        measured(second_token_ms) AS second_token_ms, measured(last_token_ms) AS last_token_ms, measured(terminal_ms) AS terminal_ms,
+        measured(prefill_admit_ms) AS prefill_admit_ms, measured(source_held_ms) AS source_held_ms,
+        measured(destination_reserved_ms) AS destination_reserved_ms, measured(destination_activated_ms) AS destination_activated_ms,
+        measured(decode_admit_ms) AS decode_admit_ms, measured(source_released_ms) AS source_released_ms),
+    CASE WHEN timed AND output_tokens >= 1 THEN greatest(first_token_ms - arrival_ms, 0::DOUBLE) END AS ttft_ms,
+    CASE WHEN timed AND output_tokens >= 2 THEN greatest(second_token_ms - first_token_ms, 0::DOUBLE) END AS ttst_ms,
+    CASE WHEN timed AND output_tokens >= 2 THEN greatest(last_token_ms - first_token_ms, 0::DOUBLE) / (output_tokens - 1) END AS tpot_ms,
+    CASE WHEN timed AND output_tokens >= 1 THEN greatest(last_token_ms - arrival_ms, 0::DOUBLE) END AS e2e_latency_ms
 FROM (SELECT *, status = 'completed' AND admission_count > 0 AS done, status IN ('completed', 'canceled') AND admission_count > 0 AS timed FROM request_results);
 
 -- The requests that count: a terminal status of completed and at least one admission.
