@@ -1,5 +1,5 @@
--- Prefix cache reuse of every conversation of an agentic run: the main one of a play, its workers and its subagents. The 50 with the
--- most prompt tokens.
+-- Agentic runs: prefix cache reuse of every conversation; the 50 with the most prompt tokens.
+-- A play has a main conversation, its workers and its subagents.
 SELECT
     p.play_id,
     s.session_id AS conversation,

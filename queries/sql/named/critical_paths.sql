@@ -1,6 +1,7 @@
--- The critical path of every play of an agentic run: from the request that ended last back over the predecessor that let each one
--- start latest. A predecessor whose dispatch was enough gives none of its own time to the path. tool_ms is the delay on the edges of
--- the path, schedule_ms time that a request waited for its own earliest start. The 50 longest. Needs the table edges.
+-- Agentic runs: the critical path of every play and what its time went to; the 50 longest.
+-- The path goes from the request that ended last back over the predecessor that let each one start latest. A predecessor whose
+-- dispatch was enough gives none of its own time to the path. tool_ms is the delay on the edges of the path, schedule_ms time that a
+-- request waited for its own earliest start. Needs the table edges.
 WITH RECURSIVE
      done AS (
         SELECT n.play_run, n.node, n.source_node, n.dispatched_ms, r.terminal_ms,

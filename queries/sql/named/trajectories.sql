@@ -1,6 +1,6 @@
--- The trajectory of every play of an agentic run, and what it waited for: its time is decoding while any of its requests decodes,
--- else prefill while any is in prefill, else queueing while any waits for its admission, else tool time, in which nothing of it is
--- on the servers. The 50 longest.
+-- Agentic runs: the time of every play, split into queueing, prefill, decode and tool time; the 50 longest.
+-- Time is decoding while any request of the play decodes, else prefill while any is in prefill, else queueing while any waits for its
+-- admission, else tool time, in which nothing of the play is on the servers.
 WITH served AS (
         SELECT n.play_run, n.dispatched_ms AS begin_ms, r.terminal_ms AS end_ms,
             least(coalesce(r.first_admit_ms, r.terminal_ms), r.terminal_ms) AS admit_ms,

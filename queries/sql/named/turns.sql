@@ -1,5 +1,5 @@
--- Prefix cache reuse by the turn of a conversation of an agentic run, by recorded start: the first turn is cold but for what
--- conversations share.
+-- Agentic runs: prefix cache reuse by the turn of a conversation.
+-- Turns are counted by recorded start; the first one is cold but for what conversations share.
 SELECT
     w.turn,
     count(*) AS requests,
