@@ -2,6 +2,7 @@ package differential
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -29,6 +30,8 @@ type QueryOptions struct {
 // QuerySummary counts what was compared.
 type QuerySummary struct {
 	Deployments, Refused, Different int
+	// Late are the queries that the reference did not answer in time.
+	Late int
 	// Answers are passes and KV sizes that are equal, RefusedAnswers those that both refuse.
 	Answers, RefusedAnswers int
 }
@@ -137,6 +140,10 @@ func RunQueries(ctx context.Context, w io.Writer, o QueryOptions) (*QuerySummary
 		passes, blocks := DrawQuery(o.Seed, o.First+i)
 		for _, call := range []map[string]any{passes, blocks} {
 			expected, err := reference.Report(ctx, scratch, call)
+			if errors.Is(err, ErrTimeout) {
+				s.Late++
+				continue
+			}
 			if err != nil {
 				return s, fmt.Errorf("query %d of seed %d: %w", o.First+i, o.Seed, err)
 			}
@@ -205,6 +212,6 @@ func (s *QuerySummary) count(expected map[string]any) {
 
 // Print writes the counts.
 func (s *QuerySummary) Print(w io.Writer) {
-	fmt.Fprintf(w, "%d deployments: %d answers equal, %d answers and %d deployments refused by both, %d queries different\n",
-		s.Deployments, s.Answers, s.RefusedAnswers, s.Refused, s.Different)
+	fmt.Fprintf(w, "%d deployments: %d answers equal, %d answers and %d deployments refused by both, %d queries different, %d not answered by the reference in time\n",
+		s.Deployments, s.Answers, s.RefusedAnswers, s.Refused, s.Different, s.Late)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -80,7 +81,7 @@ func newTable(w io.Writer, width int, title string, numbers ...int) table.Writer
 	t.SetTitle(title)
 	t.Style().Size.WidthMax = width
 	t.Style().Title.Align = text.AlignLeft
-	t.Style().Format.Header = text.FormatDefault
+	t.Style().Format.Header, t.Style().Format.Footer = text.FormatDefault, text.FormatDefault
 	var columns []table.ColumnConfig
 	for _, n := range numbers {
 		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
@@ -156,10 +157,13 @@ func writeSource(w io.Writer, width int, title string, pricer *forward.Pricer) e
 	t, d, p := c.Tables(), c.Deployment(), pricer.Profile()
 	fmt.Fprintf(w, "\n%s%s on %s, data of %s %s; matrix products %s, experts %s, KV cache %s, prefill attention %s\n",
 		title, d.Model.Name, t.Hardware().Name, t.Backend(), t.Version(), d.Modes.GEMM, d.Modes.MoE, d.Modes.KV, d.Modes.FMHA)
-	out := newTable(w, width, "sources", 2)
+	out := newTable(w, width, "sources: tables of `dynosim perfdata list`, or formulas", 2)
 	out.AppendHeader(table.Row{"operator", "times", "shape on a GPU", "source"})
 	for _, phase := range []forward.PhaseProfile{p.Prefill, p.Decode} {
 		for _, o := range phase.Operators {
+			if strings.HasPrefix(o.Source, "none") {
+				continue
+			}
 			out.AppendRow(table.Row{o.Name, fmt.Sprintf("%g", o.Scale), o.Shape, o.Source})
 		}
 		out.AppendSeparator()

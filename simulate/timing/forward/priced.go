@@ -186,17 +186,17 @@ func (o *pricedOp) source() string {
 		return "formula: memory bandwidth"
 	case gemm:
 		if o.product == nil {
-			return "gemm_perf (" + string(o.mode) + "), no data"
+			return "gemm (" + string(o.mode) + "), no data"
 		}
 		if o.mode == models.FP8Static {
-			return "gemm_perf (fp8), computescale_perf, scale_matrix_perf, " + o.product.Method()
+			return "gemm (fp8), compute_scale, scale_matrix, " + o.product.Method()
 		}
-		return "gemm_perf (" + string(o.mode) + "), " + o.product.Method()
+		return "gemm (" + string(o.mode) + "), " + o.product.Method()
 	case allReduce:
 		if p.Tensor == 1 {
 			return "none: one GPU"
 		}
-		return "custom_allreduce_perf"
+		return "all_reduce"
 	case hop:
 		if p.Pipeline == 1 {
 			return "none: one stage"
@@ -205,9 +205,9 @@ func (o *pricedOp) source() string {
 	case dispatch:
 		names := []string{}
 		for _, s := range o.steps {
-			name := "nccl_perf " + s.name
+			name := "nccl " + s.name
 			if s.name == "" {
-				name = "custom_allreduce_perf"
+				name = "all_reduce"
 			}
 			names = append(names, name)
 		}
@@ -216,24 +216,24 @@ func (o *pricedOp) source() string {
 		}
 		return strings.Join(names, ", ")
 	case experts:
-		return "moe_perf (" + string(o.mode) + ")"
+		return "experts (" + string(o.mode) + ")"
 	case overlap:
 		return "the longer of the experts and the shared expert"
 	case attention:
 		switch {
 		case o.prefillAttention != nil:
-			return "context_attention_perf, " + o.prefillAttention.Method()
+			return "attention_prefill, " + o.prefillAttention.Method()
 		case o.decodeAttention != nil:
-			return "generation_attention_perf, " + o.decodeAttention.Method()
+			return "attention_decode, " + o.decodeAttention.Method()
 		case o.prefill:
-			return "context_attention_perf, no data"
+			return "attention_prefill, no data"
 		}
-		return "generation_attention_perf, no data"
+		return "attention_decode, no data"
 	case fallback:
 		if o.prefill {
-			return "mla_context_module_perf, else its parts"
+			return "mla_prefill_module, else its parts"
 		}
-		return "mla_generation_module_perf, else its parts"
+		return "mla_decode_module, else its parts"
 	}
 	return "measured"
 }
