@@ -29,6 +29,8 @@ type Case struct {
 	// for none.
 	Startup float64
 	Scaling map[string]any
+	// Measured is the data that times the passes; nil for the engine's own model.
+	Measured *Measured
 	// Rows are the lines of the trace.
 	Rows []map[string]any
 	// Router holds the settings of the KV router, nil for round robin; Policy is its file with

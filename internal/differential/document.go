@@ -31,6 +31,9 @@ func (c *Case) Document() (document map[string]any, ok bool) {
 		"context_length": orElse(c.Engine["max_model_len"], math.MaxInt32),
 		"workers":        workers,
 	}
+	if c.Measured != nil {
+		c.measureDocument(engine)
+	}
 	document = map[string]any{"traffic": traffic, "engine": engine}
 	if router != nil {
 		document["router"] = router

@@ -1,6 +1,9 @@
 package differential
 
-import "maps"
+import (
+	"cmp"
+	"maps"
+)
 
 // split makes the case a disaggregated one: the engine becomes that of the prefill workers, and decode
 // workers get one of the same backend and block size with limits of their own.
@@ -43,6 +46,9 @@ func (c *Case) launches(args map[string]any) {
 		}
 		if c.Startup > 0 {
 			out["startup_time"] = c.Startup
+		}
+		if c.Measured != nil {
+			c.measure(out, cmp.Or(role, "aggregated"))
 		}
 		return out
 	}

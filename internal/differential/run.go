@@ -24,6 +24,8 @@ type Options struct {
 	Backend string
 	// Agentic takes the cases of DrawAgentic.
 	Agentic bool
+	// Measured times the passes of all cases from measured data.
+	Measured bool
 	// Routed leaves out the cases of round robin.
 	Routed bool
 	// Split leaves out the aggregated cases.
@@ -115,6 +117,9 @@ func (r *run) work(ctx context.Context, indexes <-chan int) (err error) {
 	}
 	defer os.RemoveAll(scratch)
 	reference := &Reference{Python: r.Python, TimeLimit: referenceLimit}
+	if r.Measured {
+		reference.TimeLimit = queryLimit
+	}
 	k := &Checker{Program: r.Program, Reference: reference, Scratch: scratch}
 	defer func() {
 		if closed := reference.Close(); err == nil {
@@ -123,8 +128,11 @@ func (r *run) work(ctx context.Context, indexes <-chan int) (err error) {
 	}()
 	for index := range indexes {
 		draw := Draw
-		if r.Agentic {
+		switch {
+		case r.Agentic:
 			draw = DrawAgentic
+		case r.Measured:
+			draw = DrawMeasured
 		}
 		c := draw(r.Seed, index)
 		if r.Backend != "" && c.Engine["backend"] != r.Backend || r.Routed && c.Router == nil || r.Split && c.Decode == nil {
