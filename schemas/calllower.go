@@ -182,7 +182,13 @@ func (c *Call) missing() features {
 	} else {
 		c.launch().missing(&f, "args.extra_engine_args")
 	}
-	f.need(a.RouterMode == PolicyKVRouter && c.Router != nil && c.Router.PrefillLoadModel != loadModelNone, "router_config.router_prefill_load_model: aic")
+	if c.router().EstimatePrefill {
+		launch, path := c.launch(), "args.extra_engine_args"
+		if c.disaggregated() {
+			launch, path = a.PrefillEngineArgs, "args.prefill_engine_args"
+		}
+		f.need(launch.Engine.Timing.Type != TimingExternal, "router_config.router_prefill_load_model: aic without "+path+".engine.timing_model.type: external")
+	}
 	f.need(c.PlannerConfig != nil, "planner_config")
 	return f
 }

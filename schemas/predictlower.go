@@ -48,7 +48,9 @@ func (p *Prediction) missing(t *Traffic) features {
 		f.need(w.KVCache.HostOffload != nil, w.path+".kv_cache.host_offload")
 		f.need(w.KVCache.G3Offload != nil, w.path+".kv_cache.g3_offload")
 	}
-	f.need(p.Router != nil && p.Router.PrefillLoadModel.Type != loadModelNone, "router.prefill_load_model.type: aic")
+	if first := e.roles()[0]; p.Router != nil && p.Router.PrefillLoadModel.Type != loadModelNone {
+		f.need(first.Timing.Type != typeDefault, "router.prefill_load_model.type: aic without "+first.path+".timing.type: default")
+	}
 	f.need(p.Planner.enabled(), "planner.policy: enabled")
 	return f
 }

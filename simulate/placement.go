@@ -37,7 +37,7 @@ func (c *cluster) newRouting(spec *schemas.RunSpec) *routing {
 		e := &p.spec.Engine
 		r := router.New(router.Config{
 			Spec: settings, BlockTokens: e.BlockTokens, PathTokens: c.content.PathTokens(), Ranks: p.ranks,
-			MaxBatchedTokens: e.MaxBatchedTokens, PolicyClasses: c.source.nodes.PolicyClasses,
+			MaxBatchedTokens: e.MaxBatchedTokens, PolicyClasses: c.source.nodes.PolicyClasses, Estimate: estimate(e, settings.EstimatePrefill),
 		})
 		for _, id := range p.active {
 			r.AddWorker(id)
@@ -45,6 +45,19 @@ func (c *cluster) newRouting(spec *schemas.RunSpec) *routing {
 		t.routers = append(t.routers, r)
 	}
 	return t
+}
+
+// estimate is the load model aic: the measured time of one prompt by itself (spec 06 section 6.1).
+// It is nil when nobody wants it or there is no data.
+func estimate(e *schemas.EngineSpec, wanted bool) func(newTokens, cachedTokens int64) (float64, bool) {
+	if !wanted || e.Timing.Passes == nil {
+		return nil
+	}
+	passes := e.Timing.Passes.Private()
+	return func(newTokens, cachedTokens int64) (float64, bool) {
+		ms, err := passes.PrefillMS(1, newTokens, cachedTokens)
+		return ms, err == nil
+	}
 }
 
 // arrived prepares the slot of a request that arrives.
