@@ -13,7 +13,8 @@ import (
 )
 
 // dynamoReader reads all shards of a request trace, sorts their rows, and then yields
-// them. Unlike the other readers it holds the whole trace.
+// them. Unlike the other readers it holds something of every row until the end: about 150 bytes; the
+// hashes go to a temporary file when they are many.
 type dynamoReader struct {
 	names  []string
 	shards []*lineSource
@@ -23,7 +24,7 @@ type dynamoReader struct {
 	w      batchWriter
 
 	rows   []dynamoRow
-	hashes []uint64
+	hashes idStore
 	// graph has the rows when they have an agent context, tools the subagents that tool records tell
 	// about, toolRecords the number of such records.
 	graph       *graphRows
@@ -79,6 +80,7 @@ func (r *dynamoReader) Progress() (done, total int64) {
 }
 
 func (r *dynamoReader) Close() error {
+	r.hashes.close()
 	var errs []error
 	for i, shard := range r.shards {
 		if shard.file != nil {
@@ -192,15 +194,18 @@ func (r *dynamoReader) keep(shard int32, line int64) error {
 	if rec.output > math.MaxInt64 {
 		return fmt.Errorf("output_tokens is out of range: %d", rec.output)
 	}
+	first, err := r.hashes.add(rec.hashes)
+	if err != nil {
+		return err
+	}
 	r.rows = append(r.rows, dynamoRow{
 		start: rec.start, end: rec.end, input: int64(rec.input), output: int64(rec.output),
-		firstHash: int64(len(r.hashes)), hashes: int32(len(rec.hashes)), shard: shard, line: line, id: string(rec.id), agent: -1,
+		firstHash: first, hashes: int32(len(rec.hashes)), shard: shard, line: line, id: string(rec.id), agent: -1,
 	})
 	if rec.agentic {
 		r.rows[len(r.rows)-1].agent = int32(len(r.agents))
 		r.agents = append(r.agents, dynamoAgent{rec.session, rec.parent, rec.model, rec.hasParent, rec.dependencies})
 	}
-	r.hashes = append(r.hashes, rec.hashes...)
 	return nil
 }
 
@@ -224,7 +229,10 @@ func (r *dynamoReader) emit(row *dynamoRow) error {
 	b.InputTokens[i], b.OutputTokens[i] = row.input, row.output
 	b.HasRequest[i] = true
 	r.w.str(&b.RequestID[i], []byte(row.id))
-	b.Blocks = append(b.Blocks, r.hashes[row.firstHash:row.firstHash+int64(row.hashes)]...)
+	var err error
+	if b.Blocks, err = r.hashes.read(b.Blocks, row.firstHash, int(row.hashes)); err != nil {
+		return err
+	}
 	if err := checkMooncake(i, 1<<memberHashIDs|1<<memberOutput|1<<memberInput, from, r.assert, &r.w); err != nil {
 		r.w.rollback(from)
 		return fmt.Errorf("%s: %w", r.place(row), err)

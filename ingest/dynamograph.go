@@ -10,6 +10,8 @@ import (
 
 // dynamoGraph connects the requests of a trace with agent contexts (spec 02 section 5).
 type dynamoGraph struct {
+	// ids has the hashes of the current request.
+	ids   []uint64
 	r     *dynamoReader
 	rows  []graphRow
 	names map[string]int32
@@ -48,7 +50,8 @@ func (r *dynamoReader) connect() error {
 	out.components("dynamo-play:")
 	out.source = schemas.GraphSource{Format: dynamoSchema, Digest: fmt.Sprintf("requests:%d;tools:%d", len(g.rows), r.toolRecords)}
 	out.arrange()
-	r.graph, r.rows, r.hashes, r.agents = out, nil, nil, nil
+	r.hashes.close()
+	r.graph, r.rows, r.hashes, r.agents = out, nil, idStore{}, nil
 	return nil
 }
 
@@ -76,7 +79,12 @@ func (g *dynamoGraph) add(out *graphRows, i int32) error {
 	case int64(q.hashes) != (q.input-1)/g.r.assert+1:
 		return fmt.Errorf("%s: request %q: input_sequence_hashes has %d blocks, but input_length %d needs exactly %d of %d tokens", g.r.place(q), q.id, q.hashes, q.input, (q.input-1)/g.r.assert+1, g.r.assert)
 	}
-	for _, id := range g.r.hashes[q.firstHash : q.firstHash+int64(q.hashes)] {
+	ids, err := g.r.hashes.read(g.ids[:0], q.firstHash, int(q.hashes))
+	if err != nil {
+		return err
+	}
+	g.ids = ids
+	for _, id := range ids {
 		row.leaf = out.tree.child(row.leaf, id)
 	}
 	s, ok := g.of[a.session]
