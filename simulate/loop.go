@@ -416,7 +416,7 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 		}
 		k.Emit(end)
 		pass := k.Pass()
-		if w.sight != nil && pass.Scheduled > 0 {
+		if w.sight != nil && (pass.Scheduled > 0 || pass.OutputTokens > 0 || len(pass.Admitted) > 0) {
 			w.sight.forward = true
 		}
 		effect = effect || pass.Effect()

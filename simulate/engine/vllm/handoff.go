@@ -58,7 +58,7 @@ func (k *Rank) Accept(slot int32) bool {
 	r.Stage, r.Accepted = engine.Pending, h.accepted
 	h.accepted++
 	h.pending.PushBack(slot)
-	k.queued.Enter(r, false)
+	k.enter(r, false)
 	if invariants.Enabled {
 		k.audit.Enter(slot)
 	}
@@ -157,7 +157,7 @@ func (k *Rank) placeOf(r *engine.Request) int {
 // CancelDestination forgets a destination that does not run yet, with its blocks.
 func (k *Rank) CancelDestination(slot int32) {
 	r, h := k.request(slot), &k.handoffs
-	k.queued.Leave(r, false)
+	k.leave(r, false)
 	if invariants.Enabled {
 		k.audit.Leave(slot, 0)
 	}
@@ -211,7 +211,7 @@ func (k *Rank) admitActivated(i int) {
 	slot := k.waiting.At(i)
 	r := k.request(slot)
 	k.waiting.RemoveAt(i)
-	k.queued.Leave(r, false)
+	k.leave(r, false)
 	k.fulfil(r)
 	k.owned += k.ownedBlocks(r)
 	r.Stage = engine.Plain

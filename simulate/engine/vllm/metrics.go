@@ -43,3 +43,21 @@ func (k *Rank) countForwards(ready []int32) {
 		}
 	}
 }
+
+// enter counts a request that begins to wait, and leave counts it out: fresh ones by their prompt, others
+// by their length, but on decode ranks, preempted ones included, by their prompt too.
+func (k *Rank) enter(r *engine.Request, fresh bool) {
+	if k.decodes() && !fresh {
+		k.queued.Decoding.Add(r.Prompt)
+		return
+	}
+	k.queued.Enter(r, fresh)
+}
+
+func (k *Rank) leave(r *engine.Request, fresh bool) {
+	if k.decodes() && !fresh {
+		k.queued.Decoding.Drop(r.Prompt)
+		return
+	}
+	k.queued.Leave(r, fresh)
+}

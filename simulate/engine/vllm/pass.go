@@ -130,7 +130,7 @@ func (k *Rank) admit() {
 		}
 		if r.Prompt >= cfg.MaxModelLen || r.Admissions == 0 && whole > k.pool.Total() {
 			k.waiting.PopFront()
-			k.queued.Leave(r, r.Admissions == 0)
+			k.leave(r, r.Admissions == 0)
 			k.rejects = append(k.rejects, slot)
 			k.blocked = -1
 			continue
@@ -157,7 +157,7 @@ func (k *Rank) admit() {
 			return
 		}
 		k.waiting.RemoveAt(int(p.Preempted))
-		k.queued.Leave(r, r.Admissions == 0)
+		k.leave(r, r.Admissions == 0)
 		if r.Admissions > 0 {
 			k.handoffs.preempted--
 		}

@@ -172,7 +172,7 @@ func NewRank(cfg *Config, e *schemas.EngineSpec, scheduler int, requests *engine
 func (k *Rank) Submit(slot int32) {
 	k.clamp(k.request(slot))
 	k.waiting.PushBack(slot)
-	k.queued.Enter(k.request(slot), true)
+	k.enter(k.request(slot), true)
 	if invariants.Enabled {
 		k.audit.Enter(slot)
 	}

@@ -274,7 +274,7 @@ func (k *Rank) preempt(keep bool) int32 {
 	k.release(r, false)
 	r.Computed, r.Allocated = 0, 0
 	k.waiting.PushFront(slot)
-	k.queued.Enter(r, false)
+	k.enter(r, false)
 	k.blocked = -1
 	k.handoffs.preempted++
 	k.handoffs.generation++
