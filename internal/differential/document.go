@@ -138,7 +138,7 @@ func (c *Case) workers() (mode string, roles map[string]any, ok bool) {
 	}
 	prefill, ok := c.worker(c.Engine, "num_prefill_workers")
 	decode, also := c.worker(c.Decode, "num_decode_workers")
-	same := c.Engine["max_model_len"] == c.Decode["max_model_len"]
+	same := c.Engine["max_model_len"] == c.Decode["max_model_len"] && c.Engine["backend"] != "trtllm"
 	return "disaggregated", map[string]any{"prefill": prefill, "decode": decode}, ok && also && same
 }
 

