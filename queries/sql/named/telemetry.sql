@@ -6,7 +6,7 @@ SELECT
     t.completed_requests AS completed,
     t.ttft_sum_ms / nullif(t.ttft_requests, 0) AS mean_ttft_ms,
     t.itl_sum_ms / nullif(t.itl_requests, 0) AS mean_itl_ms,
-    CASE w.pool WHEN 'prefill' THEN t.prefill_queued_requests ELSE t.decode_queued_requests END AS in_router_queue,
+    CASE w.pool WHEN 'prefill' THEN t.prefill_queued_requests ELSE t.decode_queued_requests END AS queued,
     w.workers,
     w.running,
     w.waiting,
