@@ -21,7 +21,7 @@ type document struct {
 
 // generate draws a valid document of what this release simulates.
 func generate(t *rapid.T) document {
-	d := document{want: RunSpec{Stack: StackDynamo, SLA: NoSLA(), TimeLimitMS: math.Inf(1), Router: RouterSpec{Policy: PolicyRoundRobin}, TargetModel: "org/model"}}
+	d := document{want: RunSpec{Stack: StackDynamo, SLA: NoSLA(), TimeLimitMS: math.Inf(1), Router: RouterSpec{Policy: PolicyRoundRobin}, TargetModel: "org/model", Resources: DefaultResources()}}
 	tokens := rapid.Int64Range(1, maxCount)
 	positive := rapid.Float64Range(1e-3, 1e6)
 	traffic := map[string]any{}

@@ -37,9 +37,8 @@ type handoff struct {
 	ordinal int64
 	// waits is the action that is outstanding, for diagnoses.
 	waits action
-	// ended says that the request left the system, closed that its hand-off is over; failed
-	// that it leaves with that.
-	ended, closed, failed bool
+	// ended says that the request left the system, closed that its hand-off is over.
+	ended, closed bool
 	// missing is the tokens of whole blocks that the destination lacked.
 	missing int64
 	// placements counts the rows of routing.
@@ -301,18 +300,20 @@ func (c *cluster) cancelDestination(t task) {
 	c.handoffs.push(complete, t.slot)
 }
 
-// fail begins the clean-up of a request that cannot go on (spec 05 section 7.7).
+// fail takes a request that cannot go on out of the system and begins its clean-up (spec 05
+// section 7.7).
 func (c *cluster) fail(slot int32, status schemas.Status) {
 	h, r := &c.handoffs.of[slot], &c.requests.Slots[slot]
 	r.Status = status
-	h.terminalMS, h.failed = c.now, true
+	h.terminalMS = c.now
 	if c.router != nil {
 		c.router.left(&c.pools[1], slot)
 	}
+	c.leave(slot)
 	c.handoffs.push(cancelSource, slot)
 }
 
-// close ends a hand-off. A request that it was the clean-up of leaves the system.
+// close ends a hand-off.
 func (c *cluster) close(slot int32) {
 	h := &c.handoffs.of[slot]
 	c.handoffs.open--
@@ -320,9 +321,6 @@ func (c *cluster) close(slot int32) {
 	if c.router != nil {
 		c.router.left(&c.pools[0], slot)
 		c.releases(&c.pools[0])
-	}
-	if h.failed {
-		c.leave(slot)
 	}
 	if h.ended {
 		c.settleHandoff(slot)

@@ -441,6 +441,9 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 			for rank := 0; p.role == schemas.PoolDecode && rank < p.ranks; rank++ {
 				reserved = c.attempt(p, id*int32(p.ranks)+int32(rank)) || reserved
 			}
+			if reserved {
+				p.wake(id)
+			}
 			return reserved, repeat, nil
 		}
 		c.endPass(p, id)

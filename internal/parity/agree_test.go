@@ -15,7 +15,8 @@ import (
 // comparer is the program that the maintainers of the cases compare with, where it is there.
 const comparer = "../../../shared/oracle/compare.py"
 
-// counter prints how many differences the program finds in each pair of files.
+// counter prints how many differences the program finds in each pair of files, none where it
+// cannot take the expected report either.
 const counter = `
 import importlib.util, json, sys
 spec = importlib.util.spec_from_file_location("compare", sys.argv[1])
@@ -24,8 +25,14 @@ spec.loader.exec_module(compare)
 for line in sys.stdin:
     want, got = line.rstrip("\n").split("\t")
     with open(want) as a, open(got) as b:
+        expected, changed = json.load(a), json.load(b)
         try:
-            print(len(compare.compare(json.load(a), json.load(b))))
+            compare.compare(expected, expected)
+        except (TypeError, KeyError):  # records that never arrived cannot be sorted
+            print("none")
+            continue
+        try:
+            print(len(compare.compare(expected, changed)))
         except (TypeError, KeyError):  # no arrival time to sort the records by
             print(1)
 `
@@ -80,8 +87,12 @@ func TestAgreesWithTheirComparison(t *testing.T) {
 	if len(counts) != len(ours) {
 		t.Fatalf("want %d answers, got %d", len(ours), len(counts))
 	}
-	different := 0
+	different, judged := 0, 0
 	for i, count := range counts {
+		if count == "none" {
+			continue
+		}
+		judged++
 		theirs, err := strconv.Atoi(count)
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +104,7 @@ func TestAgreesWithTheirComparison(t *testing.T) {
 			t.Errorf("%s: they find %d differences, we %d", what[i], theirs, ours[i])
 		}
 	}
-	if different < len(ours)/4 {
-		t.Errorf("only %d of %d changes made a difference", different, len(ours))
+	if different < judged/4 || judged < len(ours)/2 {
+		t.Errorf("only %d of %d changes made a difference, %d were judged", different, len(ours), judged)
 	}
 }
