@@ -16,7 +16,7 @@ import (
 const comparer = "../../../shared/oracle/compare.py"
 
 // counter prints how many differences the program finds in each pair of files, none where it
-// cannot take the expected report either.
+// finds one between the expected report and itself.
 const counter = `
 import importlib.util, json, sys
 spec = importlib.util.spec_from_file_location("compare", sys.argv[1])
@@ -26,9 +26,7 @@ for line in sys.stdin:
     want, got = line.rstrip("\n").split("\t")
     with open(want) as a, open(got) as b:
         expected, changed = json.load(a), json.load(b)
-        try:
-            compare.compare(expected, expected)
-        except (TypeError, KeyError):  # records that never arrived cannot be sorted
+        if compare.compare(expected, json.loads(json.dumps(expected))):
             print("none")
             continue
         try:
