@@ -16,7 +16,7 @@ for backend in vllm trtllm sglang; do
  "extra_engine_args": {"engine": {"backend": "$backend", $blocks, "max_model_len": 131072, "timing_model": {"type": "polynomial"}}}}}
 J
   for i in $(seq "$runs"); do
-    bin/dynosim replay "$work/call.json" --output-dir "$work/out" --overwrite --quiet --format json |
+    (cd "$work" && "$OLDPWD/bin/dynosim" replay call.json --output-dir out --overwrite --quiet --format json) |
       "$python" -c 'import json, sys; print(sys.argv[1], "dynosim wall_time_ms", round(json.load(sys.stdin)["wall_time_ms"]))' $backend
     "$python" ../shared/oracle/oracle.py bench "$work" 1 | sed "s/^/$backend reference /"
   done
