@@ -21,15 +21,14 @@ type wekaEdge struct {
 type wekaGraph struct {
 	trace *wekaTrace
 	// all has the requests of the play: those of the top level, then those of the subagents.
-	all      []wekaRequest
-	streams  streamer
-	main     []wekaStream
-	agents   [][]wekaStream
-	edges    [][]wekaEdge
-	sorted   [][]int32
-	session  []sessionRef
-	picked   []int32
-	sessions int
+	all     []wekaRequest
+	streams streamer
+	main    []wekaStream
+	agents  [][]wekaStream
+	edges   [][]wekaEdge
+	sorted  [][]int32
+	session []sessionRef
+	picked  []int32
 }
 
 // sessionRef names the session of a request: the stream of a scope, -1 for the top level.

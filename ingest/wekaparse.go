@@ -95,15 +95,6 @@ func (p *wekaParser) open(in io.Reader) {
 	p.json.dec.Reset(in, jsonOptions...)
 }
 
-// more reports whether another value follows.
-func (p *wekaParser) more() bool { return p.json.dec.PeekKind() != 0 || !p.atEnd() }
-
-// atEnd distinguishes the end of the file from an error.
-func (p *wekaParser) atEnd() bool {
-	_, err := p.json.dec.ReadToken()
-	return errors.Is(err, io.EOF)
-}
-
 // known finds a member and refuses the second of a name.
 type known struct{ seen uint32 }
 

@@ -114,13 +114,13 @@ func (r RouterSpec) Decode() RouterSpec {
 }
 
 // spec is the router of a document; without the section it is round robin.
-func (s *RouterSection) spec() RouterSpec {
-	if s == nil || s.Policy != PolicyKVRouter {
+func (r *RouterSection) spec() RouterSpec {
+	if r == nil || r.Policy != PolicyKVRouter {
 		return RouterSpec{Policy: PolicyRoundRobin}
 	}
 	out := DefaultRouter()
-	out.OverlapCredit, out.PrefillLoadScale, out.Temperature, out.Seed = s.OverlapScoreCredit, s.PrefillLoadScale, s.Temperature, s.Seed
-	out.EstimatePrefill = s.PrefillLoadModel.Type == loadModelAIC
+	out.OverlapCredit, out.PrefillLoadScale, out.Temperature, out.Seed = r.OverlapScoreCredit, r.PrefillLoadScale, r.Temperature, r.Seed
+	out.EstimatePrefill = r.PrefillLoadModel.Type == loadModelAIC
 	return out
 }
 

@@ -83,7 +83,7 @@ func Open(folder, system, backend, version string) (*operators.Tables, error) {
 
 // OpenIn is Open in given sets.
 func OpenIn(sets []*Set, system, backend, version string) (*operators.Tables, error) {
-	facts, slots, err := slotsOf(sets, system, backend)
+	_, slots, err := slotsOf(sets, system, backend)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func OpenIn(sets []*Set, system, backend, version string) (*operators.Tables, er
 		if place == nil {
 			continue
 		}
-		facts = s.Catalog.system(system)
+		facts := s.Catalog.system(system)
 		src := &source{set: s, place: place, library: s.Catalog.place(system, AnyBackend, facts.NCCLVersion)}
 		return operators.New(facts.hardware(), backend, resolved, src), nil
 	}

@@ -178,7 +178,10 @@ func writeTable(text string) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	w := file.NewParquetWriter(&out, root)
-	group := w.AppendRowGroup()
+	group, err := w.AppendRowGroupChecked()
+	if err != nil {
+		return nil, err
+	}
 	for i := range head {
 		column, err := group.NextColumn()
 		if err != nil {

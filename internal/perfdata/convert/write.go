@@ -56,7 +56,10 @@ func newFamilyWriter(to io.Writer, f *perfdata.Family) (*familyWriter, error) {
 
 // group writes the records, which share their names, and returns the row group's index.
 func (w *familyWriter) group(system, backend, version string, records []record, origins []perfdata.Origin) (int, error) {
-	rg := w.out.AppendRowGroup()
+	rg, err := w.out.AppendRowGroupChecked()
+	if err != nil {
+		return 0, err
+	}
 	constant := append([]string{system, backend, version}, records[0].names[:len(w.family.Names)]...)
 	for _, value := range constant {
 		if err := w.text(rg, len(records), func(int) string { return value }); err != nil {
