@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -126,14 +127,14 @@ func TestAbortRemovesTheFiles(t *testing.T) {
 	}
 }
 
-// fullDisk is a file system on which left more bytes fit.
+// fullDisk is a file system on which left more bytes fit, shared by files that are written at once.
 type fullDisk struct {
-	left *int64
+	left *atomic.Int64
 }
 
 type fullFile struct {
 	*os.File
-	left *int64
+	left *atomic.Int64
 }
 
 func (d fullDisk) MkdirAll(path string) error                 { return os.MkdirAll(path, 0o777) }
@@ -148,7 +149,7 @@ func (d fullDisk) Create(path string) (rundir.WriteFile, error) {
 }
 
 func (f fullFile) Write(p []byte) (int, error) {
-	if *f.left -= int64(len(p)); *f.left < 0 {
+	if f.left.Add(-int64(len(p))) < 0 {
 		return 0, &fs.PathError{Op: "write", Path: f.Name(), Err: syscall.ENOSPC}
 	}
 	return f.File.Write(p)
@@ -158,9 +159,10 @@ func (f fullFile) Write(p []byte) (int, error) {
 // the last footer: one clear error, from Take or from Close, and nothing left.
 func TestFullDisk(t *testing.T) {
 	shape := fakerun.Shape{Requests: 300, Passes: 140_000, Gaps: 3_000, Workers: 2}
-	run := func(left int64) (used int64, dir string, err error) {
-		disk := fullDisk{left: &left}
-		start := left
+	run := func(start int64) (used int64, dir string, err error) {
+		left := new(atomic.Int64)
+		left.Store(start)
+		disk := fullDisk{left: left}
 		d := create(t, rundir.Options{FS: disk})
 		r, err := Open(d, nil)
 		if err == nil {
@@ -171,7 +173,7 @@ func TestFullDisk(t *testing.T) {
 				t.Error("Take failed, Close did not")
 			}
 		}
-		return start - left, d.Path(), err
+		return start - left.Load(), d.Path(), err
 	}
 	total, _, err := run(1 << 40)
 	if err != nil {
