@@ -58,12 +58,8 @@ func (c *cluster) scalingTick() (changed bool, err error) {
 	b := c.record.ticks
 	i := b.N
 	b.Kind[i], b.Ordinal[i] = schemas.TickScaling, w.ordinal
-	none := []int64{0}
-	for _, n := range []*schemas.Counters{&b.Prefill, &b.Decode} {
-		copy(n.Preemptions[i:], none)
-		copy(n.CacheHitTokens[i:], none)
-		copy(n.CacheTotalTokens[i:], none)
-	}
+	b.Prefill.Preemptions[i], b.Prefill.CacheHitTokens[i], b.Prefill.CacheTotalTokens[i] = 0, 0, 0
+	b.Decode.Preemptions[i], b.Decode.CacheHitTokens[i], b.Decode.CacheTotalTokens[i] = 0, 0, 0
 	b.TargetPrefill[i], b.TargetDecode[i], b.NextTickMS[i] = max(d.Prefill, -1), max(d.Decode, -1), math.NaN()
 	if !math.IsInf(d.NextTickMS, 0) {
 		b.NextTickMS[i] = d.NextTickMS

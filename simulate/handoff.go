@@ -171,11 +171,16 @@ func (c *cluster) placeIn(p *pool, t task) error {
 	return nil
 }
 
-// deliver hands a placed request to its rank: its prefill, or the reservation for it. Of the
-// prompt, overlapTokens were believed to be cached there.
+// deliver hands a placed request to its rank: with two pools its prefill, or the reservation for it. Of
+// the prompt, overlapTokens were believed to be cached there.
 func (c *cluster) deliver(p *pool, slot, id, rank, overlapTokens int32) {
-	h := &c.handoffs.of[slot]
 	scheduler := id*int32(p.ranks) + rank
+	if c.handoffs == nil {
+		c.requests.Slots[slot].Worker = scheduler
+		p.submit(slot, id, rank)
+		return
+	}
+	h := &c.handoffs.of[slot]
 	w := p.workers[id]
 	if p.role == schemas.PoolPrefill {
 		h.prefillWorker, h.prefillOverlap = scheduler, overlapTokens
@@ -360,7 +365,7 @@ func (c *cluster) leave(slot int32) {
 		}
 	}
 	if c.source.plays != nil {
-		c.endPlay(r, r.Status)
+		c.endPlay(slot)
 	}
 	c.inSystem--
 	c.ended++

@@ -75,11 +75,11 @@ func run(ctx context.Context, spec *schemas.RunSpec, w *lower.Workload, sink sch
 		}
 	}
 	if p := c.source.plays; p != nil {
-		if p.warm != nil && p.warm.aborted() {
+		if p.aborted() {
 			// Nothing was measured.
 			out.PrefillWorkerSeconds, out.DecodeWorkerSeconds = 0, 0
 		}
-		out.Agentic = p.outcome(spec)
+		out.Agentic = p.outcome()
 	}
 	return out, err
 }
@@ -112,8 +112,6 @@ type cluster struct {
 	visited float64
 	// session has the session of each live slot.
 	session []int32
-	// arrivalMS is the time of arrival of the node of a play that arrives next.
-	arrivalMS float64
 	// launched lists the passes started at this instant.
 	launched []launched
 
@@ -314,7 +312,7 @@ func (c *cluster) end(slot int32) {
 		c.source.ended(r.Node, session, c.now)
 	}
 	if c.source.plays != nil {
-		c.endPlay(r, r.Status)
+		c.endPlay(slot)
 		c.settlePlay(r)
 	}
 	c.requests.Drop(slot)
@@ -338,24 +336,22 @@ func (c *cluster) arrivals() (changed bool, err error) {
 		}
 		room--
 		changed = true
-		if err := c.arrive(node, session); err != nil {
+		if err := c.arrive(node, session, c.now); err != nil {
 			return changed, err
 		}
 	}
 }
 
-// arrive records an arrival and hands it to the next worker in turn (spec 05 section 6).
-func (c *cluster) arrive(node, session int32) error {
+// arrive records an arrival, whose time in the records is atMS, and hands it to the next worker in turn (spec
+// 05 section 6).
+func (c *cluster) arrive(node, session int32, atMS float64) error {
 	prompt := c.content.Prompt(node, session)
-	slot := c.requests.New(node, prompt, int64(c.source.nodes.OutputTokens[node]), c.now)
+	slot := c.requests.New(node, prompt, int64(c.source.nodes.OutputTokens[node]), atMS)
 	for int(slot) >= len(c.session) {
 		c.session = append(c.session, -1)
 	}
 	c.session[slot] = session
 	r := &c.requests.Slots[slot]
-	if c.source.plays != nil {
-		r.ArrivalMS = c.arrivalMS
-	}
 	c.content.Dispatch(r, session)
 	c.inSystem++
 	if c.watch != nil {
@@ -372,8 +368,7 @@ func (c *cluster) arrive(node, session int32) error {
 	if c.router != nil {
 		d, placed, err := c.router.place(p, slot)
 		if placed {
-			r.Worker = d.Worker*int32(p.ranks) + d.Rank
-			p.submit(slot, d.Worker, d.Rank)
+			c.deliver(p, slot, d.Worker, d.Rank, 0)
 		}
 		return err
 	}
@@ -381,9 +376,8 @@ func (c *cluster) arrive(node, session int32) error {
 	if !ok {
 		return errors.New("placement policy error: no active workers for round-robin placement")
 	}
-	r.Worker = id*int32(p.ranks) + rank
-	c.record.placed(r.Node, 0, p, id, rank)
-	p.submit(slot, id, rank)
+	c.record.placed(node, 0, p, id, rank)
+	c.deliver(p, slot, id, rank, 0)
 	return nil
 }
 

@@ -29,27 +29,22 @@ func (c *cluster) endPass(p *pool, id int32) {
 	w := p.workers[id]
 	w.busy = false
 	for rank, k := range w.ranks {
-		if c.handoffs != nil {
-			var ended []engine.Terminal
-			if w.took[rank] {
-				c.recordPass(p, id, rank)
-				if c.router != nil {
-					c.router.observe(p, id, rank, k, c.now)
-				}
-				ended = k.Pass().Ended
-			} else {
-				c.sawIdle(w, rank)
+		var ended []engine.Terminal
+		if w.took[rank] {
+			c.recordPass(p, id, rank)
+			if c.router != nil {
+				c.router.observe(p, id, rank, k, c.now)
 			}
+			ended = k.Pass().Ended
+		} else {
+			c.sawIdle(w, rank)
+		}
+		if c.handoffs != nil {
 			c.endPassOfRank(p, w, id, rank, ended)
 			continue
 		}
 		if !w.took[rank] {
-			c.sawIdle(w, rank)
 			continue
-		}
-		c.recordPass(p, id, rank)
-		if c.router != nil {
-			c.router.observe(p, id, rank, k, c.now)
 		}
 		pass := k.Pass()
 		w.owned -= int32(len(pass.Ended))

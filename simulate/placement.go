@@ -177,12 +177,7 @@ func (c *cluster) releases(p *pool) (n int32) {
 		if !ok {
 			return n
 		}
-		if c.handoffs != nil {
-			c.deliver(p, slot, d.Worker, d.Rank, c.reported(p, slot, d))
-			continue
-		}
-		c.requests.Slots[slot].Worker = d.Worker*int32(p.ranks) + d.Rank
-		p.submit(slot, d.Worker, d.Rank)
+		c.deliver(p, slot, d.Worker, d.Rank, c.reported(p, slot, d))
 	}
 }
 

@@ -38,17 +38,10 @@ func (c *cluster) playArrivals() (changed bool, err error) {
 			return changed, nil
 		}
 		changed = true
-		if err := c.arriveAt(node, at); err != nil {
+		if err := c.arrive(node, -1, at); err != nil {
 			return changed, err
 		}
 	}
-}
-
-// arriveAt lets an executed node arrive, whose time of arrival is at.
-func (c *cluster) arriveAt(node int32, at float64) error {
-	c.arrivalMS = at
-	err := c.arrive(node, -1)
-	return err
 }
 
 // beginMeasurement ends the preparation at this instant: the caches stay, what is measured begins.
@@ -64,18 +57,18 @@ func (c *cluster) beginMeasurement() {
 }
 
 // endPlay tells the plays of the end of a request; settlePlay that the servers are done with it too.
-func (c *cluster) endPlay(r *engine.Request, status schemas.Status) {
-	p := c.source.plays
+func (c *cluster) endPlay(slot int32) {
+	p, r := c.source.plays, &c.requests.Slots[slot]
 	if p.warm != nil && p.warm.active() {
 		admitMS, reused := r.AdmitMS, r.FirstReused
 		if c.handoffs != nil {
-			h := c.handoffOf(r)
+			h := &c.handoffs.of[slot]
 			admitMS, reused = h.prefillAdmitMS, h.firstReused
 		}
-		p.warm.ended(p, r.Node, status, r.Output, admitMS, reused, c.now)
+		p.warm.ended(p, r.Node, r.Status, r.Output, admitMS, reused, c.now)
 		return
 	}
-	p.ended(r.Node, status)
+	p.ended(r.Node, r.Status)
 }
 
 func (c *cluster) settlePlay(r *engine.Request) {
@@ -85,16 +78,6 @@ func (c *cluster) settlePlay(r *engine.Request) {
 		return
 	}
 	p.released(r.Node)
-}
-
-// handoffOf is the hand-off of a live request.
-func (c *cluster) handoffOf(r *engine.Request) *handoff {
-	for slot := range c.requests.Slots {
-		if &c.requests.Slots[slot] == r {
-			return &c.handoffs.of[slot]
-		}
-	}
-	return &handoff{prefillAdmitMS: math.NaN()}
 }
 
 // cancel ends every request in the system, in the order of the nodes. One inside a pass that runs stays unsettled.

@@ -64,7 +64,7 @@ func (l *lifecycle) event(p *plays, now float64, kind string, node int32, status
 }
 
 // play logs that a run is settled.
-func (l *lifecycle) play(_ *plays, now float64, r *playRun) {
+func (l *lifecycle) play(now float64, r *playRun) {
 	l.begin(now, r)
 	l.end(eventPlay, 0)
 }

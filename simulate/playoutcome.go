@@ -82,7 +82,7 @@ type ProfileRow struct {
 }
 
 // outcome gathers what became of the plays.
-func (p *plays) outcome(*schemas.RunSpec) *AgenticOutcome {
+func (p *plays) outcome() *AgenticOutcome {
 	out := &AgenticOutcome{LifecycleDigest: p.log.digest(), LifecycleEvents: p.log.count, Failed: -1, ProfileStartMS: math.NaN(), PreparationEndMS: math.NaN()}
 	if w := p.warm; w != nil {
 		out.Warm, out.ProfileStartMS, out.PreparationEndMS = true, w.beginMS, w.finishedMS
@@ -121,7 +121,7 @@ func (p *plays) outcome(*schemas.RunSpec) *AgenticOutcome {
 			StartMS: f.startMS, CutoffMS: f.cutoffMS, GraceMS: f.graceMS, DrainMS: f.drainMS, FinishedMS: f.finishedMS, Closed: f.closed,
 			Cursor: f.cursor, Unsettled: f.unsettled, LastResponseMS: f.lastMS,
 		}
-		if p.warm != nil && p.warm.aborted() {
+		if p.aborted() {
 			nan := math.NaN()
 			q := out.Profile
 			q.StartMS, q.CutoffMS, q.GraceMS, q.DrainMS, q.FinishedMS = nan, nan, nan, nan, p.warm.finishedMS

@@ -64,25 +64,15 @@ func (f *profile) nextControl(p *plays) float64 {
 		return math.Inf(1)
 	}
 	at := f.cutoffMS
-	if p.timers(-1) > 0 && !math.IsNaN(p.idleMS) {
+	if p.waiting > 0 && !math.IsNaN(p.idleMS) {
 		at = min(at, p.idleMS+f.globalCapMS)
 	}
 	for _, run := range p.lanes {
-		if r := &p.runs[run]; !math.IsNaN(r.idleMS) && p.timers(run) > 0 {
+		if r := &p.runs[run]; !math.IsNaN(r.idleMS) && r.waiting > 0 {
 			at = min(at, r.idleMS+f.treeCapMS)
 		}
 	}
 	return at
-}
-
-// timers counts the pending timers of a run, of all for -1.
-func (p *plays) timers(run int32) (n int32) {
-	for i := range p.heap {
-		if node := p.heap[i].node; p.state[node] == nodeReady && (run < 0 || p.run[node] == run) {
-			n++
-		}
-	}
-	return n
 }
 
 // control is the control step of an instant.
@@ -117,7 +107,7 @@ func (f *profile) control(p *plays, now float64) (changed bool, err error) {
 // close ends the admission: what was not issued never is.
 func (f *profile) close(p *plays, now float64) {
 	f.closed = true
-	p.heap = p.heap[:0]
+	p.heap, p.waiting = p.heap[:0], 0
 	for i := range p.runs {
 		r := &p.runs[i]
 		for _, n := range r.nodes {
@@ -127,6 +117,7 @@ func (f *profile) close(p *plays, now float64) {
 				f.neverIssued++
 			}
 		}
+		r.waiting = 0
 		p.finish(int32(i), now)
 		p.settled(r, now)
 	}

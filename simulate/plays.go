@@ -49,9 +49,9 @@ type playRun struct {
 	tStarMS float64
 
 	started, failed, finished, settled, censored bool
-	// completed, outstanding and unsettled count nodes: completed ones, those emitted and not at
-	// their end, and those whose end the servers have not settled.
-	completed, outstanding, unsettled int32
+	// completed, outstanding, unsettled and waiting count nodes: completed ones, those emitted and not at
+	// their end, those whose end the servers have not settled, and those that are ready.
+	completed, outstanding, unsettled, waiting int32
 	// originMS is where the trajectory starts, NaN before; lastMS the latest end of a node.
 	originMS, lastMS, failedMS, settledMS float64
 	failedNode                            int32
@@ -96,10 +96,9 @@ type plays struct {
 	// pending are the ends of this instant, settle the nodes that the servers are done with.
 	pending []terminal
 	settle  []int32
-	// outstanding counts nodes in the system, emitted all that ever were.
-	outstanding int
-	emitted     int
-	idleMS      float64
+	// outstanding counts nodes in the system, waiting those that are ready.
+	outstanding, waiting int
+	idleMS               float64
 	// open counts runs that are not finished for the client.
 	open int
 	log  lifecycle
@@ -194,6 +193,8 @@ func (p *plays) start(r *playRun, now, base float64) {
 // ready queues a node.
 func (p *plays) ready(node int32) {
 	p.state[node] = nodeReady
+	p.runs[p.run[node]].waiting++
+	p.waiting++
 	p.heap.Push(readyNode{p.readyAfter[node], node})
 }
 
@@ -244,7 +245,7 @@ func (p *plays) dropDead() {
 // pop returns the next executed node that may start now, its time, and marks it emitted.
 func (p *plays) pop(now float64) (node int32, at float64, ok bool) {
 	if p.warm != nil && p.warm.active() {
-		return p.warm.pop(p, now)
+		return p.warm.pop(now)
 	}
 	p.dropDead()
 	if len(p.heap) == 0 || p.heap[0].at > now || p.profile != nil && p.profile.closed {
@@ -260,10 +261,11 @@ func (p *plays) emit(node int32, now float64) {
 	r := &p.runs[p.run[node]]
 	p.state[node] = nodeEmitted
 	p.dispatchedMS[node] = now
+	r.waiting--
+	p.waiting--
 	r.outstanding++
 	r.unsettled++
 	p.outstanding++
-	p.emitted++
 	r.idleMS, p.idleMS = math.NaN(), math.NaN()
 	if !p.load.Snapshot && !(r.originMS <= now) && p.graph.InDegree(p.source[node]) == 0 {
 		r.originMS = now
@@ -335,10 +337,14 @@ func (p *plays) terminal(node int32, status schemas.Status, now float64) {
 func (p *plays) skip(r *playRun, now float64) {
 	for _, n := range r.nodes {
 		if p.state[n] <= nodeReady {
+			if p.state[n] == nodeReady {
+				p.waiting--
+			}
 			p.state[n] = nodeSkipped
 			p.log.event(p, now, eventSkipped, n, 0)
 		}
 	}
+	r.waiting = 0
 }
 
 // over reports whether a run is over for the client.
@@ -376,7 +382,7 @@ func (p *plays) settled(r *playRun, now float64) {
 		return
 	}
 	r.settled, r.settledMS = true, now
-	p.log.play(p, now, r)
+	p.log.play(now, r)
 }
 
 // exhausted reports whether every run is over.

@@ -81,7 +81,7 @@ func (w *warmup) active() bool { return math.IsNaN(w.beginMS) }
 func (w *warmup) aborted() bool { return w.failed >= 0 }
 
 // pop starts the next request, lanes in order.
-func (w *warmup) pop(_ *plays, now float64) (node int32, at float64, ok bool) {
+func (w *warmup) pop(now float64) (node int32, at float64, ok bool) {
 	if w.aborted() {
 		return 0, 0, false
 	}
