@@ -105,7 +105,7 @@ func (k *Rank) emitDecode(endMS float64) {
 		n := int64(1)
 		k.pass.Forwards++
 		if k.random != nil {
-			n = k.accepted()
+			n = engine.Accepted(k.cfg.Speculation.AcceptRates, k.random)
 		}
 		k.pass.Accepted += n
 		n = min(n, remaining(r))
@@ -127,17 +127,4 @@ func (k *Rank) emitDecode(endMS float64) {
 			k.makeSteady(slot, r)
 		}
 	}
-}
-
-// accepted draws how many tokens a pass yields: one, and one more for each draft accepted
-// before the first that is not (spec 04 section 10).
-func (k *Rank) accepted() int64 {
-	n := int64(1)
-	for _, rate := range k.cfg.Speculation.AcceptRates {
-		if rate != 1 && k.random.Uint64() >= uint64(rate*(1<<64)) {
-			break
-		}
-		n++
-	}
-	return n
 }

@@ -1,5 +1,7 @@
 package vllm
 
+import "github.com/dynosim/dynosim/simulate/engine"
+
 // speculate sets blocks aside for the longest bursts, counts the decode part, and draws how
 // many tokens each ready request gets (spec 03 section 8).
 func (k *Rank) speculate() {
@@ -37,26 +39,13 @@ func (k *Rank) speculate() {
 		}
 		p.DecodeRequests++
 		p.DecodeTokens += r.Length()
-		accepted := k.accepted()
+		accepted := engine.Accepted(k.cfg.Speculation.AcceptRates, k.random)
 		if !k.prefilled(r) {
 			p.Forwards++
 			p.Accepted += accepted
 		}
 		k.burst = append(k.burst, min(accepted, k.remaining(r)))
 	}
-}
-
-// accepted draws how many tokens a pass yields: one, and one more for each draft accepted
-// before the first that is not.
-func (k *Rank) accepted() int64 {
-	n := int64(1)
-	for _, rate := range k.cfg.Speculation.AcceptRates {
-		if rate != 1 && k.random.Uint64() >= uint64(rate*(1<<64)) {
-			break
-		}
-		n++
-	}
-	return n
 }
 
 // emitBursts delivers the tokens of a speculative pass. Blocks that were set aside and are
