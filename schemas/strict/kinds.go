@@ -269,36 +269,6 @@ func Raw(name string, dst **Node, want, doc string) *Field {
 	return f
 }
 
-// Map is a mapping from whole numbers, written as text keys, to mappings of one form.
-func Map[T any](name string, dst *map[int64]T, fields func(*T) *Object, doc string) *Field {
-	f := &Field{name: name, doc: doc, want: "a mapping"}
-	f.decode = func(d *decoder, path string, n *Node) {
-		if n.Kind != MappingKind {
-			d.mismatch(path, n, f)
-			return
-		}
-		*dst = make(map[int64]T, len(n.Members))
-		for _, m := range n.Members {
-			key, err := strconv.ParseInt(m.Key, 10, 64)
-			if err != nil || key < 0 || strconv.FormatInt(key, 10) != m.Key {
-				d.failKey(join(path, m.Key), n, m, "want a whole number of at least 0 as the key")
-				continue
-			}
-			var v T
-			d.object(join(path, m.Key), m.Value, fields(&v))
-			(*dst)[key] = v
-		}
-	}
-	f.schema = func() map[string]any {
-		return map[string]any{
-			"type": "object", "additionalProperties": false,
-			"patternProperties": map[string]any{"^(0|[1-9][0-9]*)$": objectSchema(fields(new(T)))},
-		}
-	}
-	f.reset = func() { *dst = nil }
-	return f
-}
-
 // OptionalFlag is true or false, or left out; *dst is nil then. An explicit null is refused.
 func OptionalFlag(name string, dst **bool, doc string) *Field {
 	f := &Field{name: name, doc: doc, want: "true or false"}
