@@ -133,14 +133,9 @@ type PlayColumns struct {
 // WritePlays appends plays. The columns must not change before Close or Abort.
 func (r *Recorders) WritePlays(c PlayColumns) error {
 	return later(r, &schemas.Plays, &c, func(w *tableWriter, c *PlayColumns) error {
-		first := int32(w.rows)
-		var ids []int32
+		numbers := w.rowNumbers()
 		return w.write(len(c.PlayID), func(lo, hi int) {
-			ids = ids[:0]
-			for i := lo; i < hi; i++ {
-				ids = append(ids, first+int32(i))
-			}
-			w.i32(ids)
+			w.i32(numbers.of(lo, hi))
 			w.str(hi-lo, false, func(i int) (string, bool) { return c.PlayID[lo+i], true })
 			w.str(hi-lo, false, func(i int) (string, bool) { return c.SourceName[lo+i], true })
 			w.i64Null(c.SourceOrdinal[lo:hi])
@@ -174,14 +169,9 @@ type PlayNodeColumns struct {
 // WritePlayNodes appends nodes of plays. The columns must not change before Close or Abort.
 func (r *Recorders) WritePlayNodes(c PlayNodeColumns) error {
 	return later(r, &schemas.PlayNodes, &c, func(w *tableWriter, c *PlayNodeColumns) error {
-		first := int32(w.rows)
-		var ids []int32
+		numbers := w.rowNumbers()
 		return w.write(len(c.Play), func(lo, hi int) {
-			ids = ids[:0]
-			for i := lo; i < hi; i++ {
-				ids = append(ids, first+int32(i))
-			}
-			w.i32(ids)
+			w.i32(numbers.of(lo, hi))
 			w.i32(c.Play[lo:hi])
 			w.str(hi-lo, false, func(i int) (string, bool) { return c.RequestID(lo + i), true })
 			w.str(hi-lo, false, func(i int) (string, bool) { return c.Model(lo + i), true })

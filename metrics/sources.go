@@ -28,13 +28,9 @@ type NodeColumns struct {
 }
 
 func writeNodes(w *tableWriter, c *NodeColumns) error {
-	first := int32(w.rows)
-	var ids []int32
+	numbers := w.rowNumbers()
 	return w.write(len(c.InputTokens), func(lo, hi int) {
-		ids = ids[:0]
-		for i := lo; i < hi; i++ {
-			ids = append(ids, first+int32(i))
-		}
+		ids := numbers.of(lo, hi)
 		w.i32(ids)
 		if c.RequestIndex != nil {
 			w.i32(c.RequestIndex[lo:hi])
@@ -114,15 +110,14 @@ type ChainColumns struct {
 }
 
 func writeChains(w *tableWriter, c *ChainColumns) error {
-	first := int32(w.rows)
-	var ids, blocks []int32
+	numbers := w.rowNumbers()
+	var blocks []int32
 	return w.write(len(c.Parent), func(lo, hi int) {
-		ids, blocks = ids[:0], blocks[:0]
+		blocks = blocks[:0]
 		for i := lo; i < hi; i++ {
-			ids = append(ids, first+int32(i))
 			blocks = append(blocks, int32(c.Block[i]))
 		}
-		w.i32(ids)
+		w.i32(numbers.of(lo, hi))
 		w.i32Null(c.Parent[lo:hi])
 		w.i32(blocks)
 	})

@@ -216,3 +216,21 @@ func (w *tableWriter) str(n int, nullable bool, at func(i int) (string, bool)) {
 
 // codes writes strings by their place in names, which must be the same for all rows of the column.
 func (w *tableWriter) codes(v []uint8, names []string) { w.next().addCodes(v, names) }
+
+// rowNumbers makes the values of a column that numbers the rows of its table.
+type rowNumbers struct {
+	first int32
+	ids   []int32
+}
+
+// rowNumbers numbers the rows from the next one on.
+func (w *tableWriter) rowNumbers() *rowNumbers { return &rowNumbers{first: int32(w.rows)} }
+
+// of returns the numbers of rows lo to hi, counted from the first one. The slice is used again.
+func (n *rowNumbers) of(lo, hi int) []int32 {
+	n.ids = n.ids[:0]
+	for i := lo; i < hi; i++ {
+		n.ids = append(n.ids, n.first+int32(i))
+	}
+	return n.ids
+}
