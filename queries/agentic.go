@@ -46,20 +46,7 @@ func (r *Report) appendRow(ctx context.Context, s *Summary, statements string, v
 			return err
 		}
 	}
-	var names []string
-	rows := 0
-	err := r.db.rows(ctx, statements[at+1:], func(n, _ []string) error { names = n; return nil }, func(values []driver.Value) error {
-		rows++
-		for i, name := range names {
-			key, optional := strings.CutSuffix(name, "?")
-			if optional && values[i] == nil {
-				continue
-			}
-			s.keys = append(s.keys, key)
-			s.values[key] = value(values[i])
-		}
-		return nil
-	})
+	rows, err := r.figures(ctx, s, statements[at+1:], value)
 	if err == nil && rows != 1 {
 		err = fmt.Errorf("a run of plays has %d rows of figures, not one", rows)
 	}

@@ -19,7 +19,7 @@ func (r *Report) Records(ctx context.Context, each func(record []byte) error) (i
 	if r.plays {
 		order, records = read("agentic", "30_order.sql"), read("agentic", "40_records.sql")
 	}
-	if err := r.db.exec(ctx, order); err != nil {
+	if err := r.db.exec(ctx, order+read("records", "15_fields.sql")); err != nil {
 		return 0, fmt.Errorf("cannot compute the per-request records: %w", oneLine(err))
 	}
 	var total int64

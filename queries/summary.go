@@ -145,22 +145,7 @@ func (r *Report) Summary(ctx context.Context, wallTimeMS float64) (*Summary, err
 		return nil, fmt.Errorf("cannot compute the summary: %w", oneLine(err))
 	}
 	s := &Summary{values: map[string]any{}}
-	var names []string
-	rows := 0
-	err := r.db.rows(ctx, read("report", "90_summary.sql"),
-		func(n, _ []string) error { names = n; return nil },
-		func(values []driver.Value) error {
-			rows++
-			for i, name := range names {
-				key, optional := strings.CutSuffix(name, "?")
-				if optional && values[i] == nil {
-					continue
-				}
-				s.keys = append(s.keys, key)
-				s.values[key] = number(values[i])
-			}
-			return nil
-		})
+	rows, err := r.figures(ctx, s, read("report", "90_summary.sql"), func(v driver.Value) any { return number(v) })
 	if err != nil {
 		return nil, fmt.Errorf("cannot compute the summary: %w", oneLine(err))
 	}
@@ -171,6 +156,25 @@ func (r *Report) Summary(ctx context.Context, wallTimeMS float64) (*Summary, err
 		return nil, fmt.Errorf("cannot compute the agentic part of the summary: %w", oneLine(err))
 	}
 	return s, nil
+}
+
+// figures appends the values of a query's rows to the summary and returns the number of rows. A column whose name ends in ? is
+// left out when it is null.
+func (r *Report) figures(ctx context.Context, s *Summary, query string, value func(driver.Value) any) (rows int, err error) {
+	var names []string
+	err = r.db.rows(ctx, query, func(n, _ []string) error { names = n; return nil }, func(values []driver.Value) error {
+		rows++
+		for i, name := range names {
+			key, optional := strings.CutSuffix(name, "?")
+			if optional && values[i] == nil {
+				continue
+			}
+			s.keys = append(s.keys, key)
+			s.values[key] = value(values[i])
+		}
+		return nil
+	})
+	return rows, err
 }
 
 // besideRequests is the number of requests up to which the gaps are counted beside the

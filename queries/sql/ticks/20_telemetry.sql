@@ -43,12 +43,12 @@ SELECT
     } AS decode_interval_metrics,
     prefill_queued_requests AS router_pending_prefill_requests,
     decode_queued_requests AS router_pending_decode_requests,
-    coalesce(active_prefill_ids, []) AS active_prefill_ids,
-    coalesce(starting_prefill_ids, []) AS starting_prefill_ids,
-    coalesce(draining_prefill_ids, []) AS draining_prefill_ids,
-    coalesce(active_decode_ids, []) AS active_decode_ids,
-    coalesce(starting_decode_ids, []) AS starting_decode_ids,
-    coalesce(draining_decode_ids, []) AS draining_decode_ids
-FROM ticks LEFT JOIN tick_topology USING (tick)
+    active_prefill_ids,
+    starting_prefill_ids,
+    draining_prefill_ids,
+    active_decode_ids,
+    starting_decode_ids,
+    draining_decode_ids
+FROM ticks JOIN tick_topology USING (tick)
 WHERE kind <> 'scaling'
 ORDER BY ticks.tick;

@@ -19,22 +19,22 @@ WITH passes AS (
 SELECT
     ordinal AS tick_ordinal,
     at_ms AS now_ms,
-    coalesce(active_prefill_ids, []) AS active_prefill_ids,
-    coalesce(starting_prefill_ids, []) AS starting_prefill_ids,
-    coalesce(draining_prefill_ids, []) AS draining_prefill_ids,
-    coalesce(active_decode_ids, []) AS active_decode_ids,
-    coalesce(starting_decode_ids, []) AS starting_decode_ids,
-    coalesce(draining_decode_ids, []) AS draining_decode_ids,
-    coalesce(len(active_prefill_ids), 0) AS active_prefill_count,
-    coalesce(len(starting_prefill_ids), 0) AS starting_prefill_count,
-    coalesce(len(draining_prefill_ids), 0) AS draining_prefill_count,
-    coalesce(len(active_decode_ids), 0) AS active_decode_count,
-    coalesce(len(starting_decode_ids), 0) AS starting_decode_count,
-    coalesce(len(draining_decode_ids), 0) AS draining_decode_count,
-    coalesce(len(active_prefill_ids), 0) + coalesce(len(starting_prefill_ids), 0) AS non_draining_prefill_count,
-    coalesce(len(active_decode_ids), 0) + coalesce(len(starting_decode_ids), 0) AS non_draining_decode_count,
-    coalesce(len(active_prefill_ids), 0) + coalesce(len(starting_prefill_ids), 0) + coalesce(len(draining_prefill_ids), 0) AS total_prefill_count,
-    coalesce(len(active_decode_ids), 0) + coalesce(len(starting_decode_ids), 0) + coalesce(len(draining_decode_ids), 0) AS total_decode_count,
+    active_prefill_ids,
+    starting_prefill_ids,
+    draining_prefill_ids,
+    active_decode_ids,
+    starting_decode_ids,
+    draining_decode_ids,
+    len(active_prefill_ids) AS active_prefill_count,
+    len(starting_prefill_ids) AS starting_prefill_count,
+    len(draining_prefill_ids) AS draining_prefill_count,
+    len(active_decode_ids) AS active_decode_count,
+    len(starting_decode_ids) AS starting_decode_count,
+    len(draining_decode_ids) AS draining_decode_count,
+    len(active_prefill_ids) + len(starting_prefill_ids) AS non_draining_prefill_count,
+    len(active_decode_ids) + len(starting_decode_ids) AS non_draining_decode_count,
+    len(active_prefill_ids) + len(starting_prefill_ids) + len(draining_prefill_ids) AS total_prefill_count,
+    len(active_decode_ids) + len(starting_decode_ids) + len(draining_decode_ids) AS total_decode_count,
     coalesce((SELECT ranks FROM passes WHERE passes.tick = ticks.tick AND prefill), []) AS prefill_fpm_snapshots,
     coalesce((SELECT ranks FROM passes WHERE passes.tick = ticks.tick AND NOT prefill), []) AS decode_fpm_snapshots,
     {
@@ -52,6 +52,6 @@ SELECT
         'avg_accept_length': accepted_tokens / nullif(decode_forwards, 0),
         'accept_length_forward_count': decode_forwards
     } AS traffic
-FROM ticks LEFT JOIN tick_topology USING (tick)
+FROM ticks JOIN tick_topology USING (tick)
 WHERE kind = 'scaling'
 ORDER BY ticks.tick;

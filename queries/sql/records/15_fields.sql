@@ -1,0 +1,36 @@
+-- What records of all runs have from the first admission on, in the order of a record's keys, and the time of arrival. The two
+-- histories are filled in from 30_routing.sql and 40_admissions.sql.
+CREATE OR REPLACE VIEW record_fields AS
+SELECT
+    node,
+    arrival_ms,
+    first_admit_ms,
+    terminal_ms AS terminal_time_ms,
+    first_token_ms,
+    last_token_ms,
+    ttft_ms,
+    ttst_ms,
+    e2e_latency_ms,
+    tpot_ms AS itl_ms,
+    input_tokens AS input_length,
+    requested_output_tokens AS requested_output_length,
+    output_tokens AS output_length,
+    reused_input_tokens,
+    prefill_worker AS prefill_worker_idx,
+    worker AS decode_worker_idx,
+    prefill_admit_ms,
+    source_held_ms,
+    destination_reserved_ms,
+    destination_activated_ms,
+    decode_admit_ms,
+    source_released_ms,
+    decode_reused_input_tokens,
+    prefill_route_overlap_tokens,
+    decode_route_overlap_tokens,
+    NULL AS routing_history,
+    NULL AS admission_history,
+    admission_count,
+    readmission_count,
+    NULL AS pressure_record_ordinals,
+    status AS terminal_status
+FROM request_latencies;
