@@ -23,18 +23,24 @@ func open(b *testing.B) *operators.Tables {
 	return t
 }
 
+// openFolder is open without anything that was read before.
+func openFolder(b *testing.B) *operators.Tables {
+	s, err := perfdata.OpenFolder("data")
+	if err != nil {
+		b.Fatal(err)
+	}
+	t, err := perfdata.OpenIn([]*perfdata.Set{s}, "h200_sxm", "vllm", "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	return t
+}
+
 // BenchmarkOpen opens a set and answers the first queries of a dense model: catalogue, footers and
 // the row groups of one mode.
 func BenchmarkOpen(b *testing.B) {
 	for b.Loop() {
-		s, err := perfdata.OpenFolder("data")
-		if err != nil {
-			b.Fatal(err)
-		}
-		t, err := perfdata.OpenIn([]*perfdata.Set{s}, "h200_sxm", "vllm", "")
-		if err != nil {
-			b.Fatal(err)
-		}
+		t := openFolder(b)
 		_, err1 := t.GEMM(operators.BFloat16, false, 7, 4096, 4096)
 		_, err2 := t.PrefillAttention(llama, 32, 1, 1000, 0)
 		_, err3 := t.DecodeAttention(llama, 32, 1, 1000)
@@ -55,14 +61,7 @@ func BenchmarkOpenCatalogue(b *testing.B) {
 
 func BenchmarkOpenExperts(b *testing.B) {
 	for b.Loop() {
-		s, err := perfdata.OpenFolder("data")
-		if err != nil {
-			b.Fatal(err)
-		}
-		t, err := perfdata.OpenIn([]*perfdata.Set{s}, "h200_sxm", "vllm", "")
-		if err != nil {
-			b.Fatal(err)
-		}
+		t := openFolder(b)
 		if _, err := t.Experts(experts, 100); err != nil {
 			b.Fatal(err)
 		}

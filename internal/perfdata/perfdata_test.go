@@ -195,3 +195,8 @@ func TestFolderFirst(t *testing.T) {
 		t.Errorf("a wrong name: %v", err)
 	}
 }
+
+func embeddedOnly() ([]*perfdata.Set, error) {
+	s, err := perfdata.Embedded()
+	return []*perfdata.Set{s}, err
+}

@@ -121,7 +121,8 @@ func read[T any](text []byte) (T, error) {
 	return out, err
 }
 
-func forwardPass(text []byte, dir string) (any, error) {
+// priced answers a query about the passes of a deployment.
+func priced(text []byte, dir string, answer func(q *passes, p *forward.Pricer) any) (any, error) {
 	q, err := read[passes](text)
 	if err != nil {
 		return nil, err
@@ -130,45 +131,43 @@ func forwardPass(text []byte, dir string) (any, error) {
 	if err != nil {
 		return failed{err.Error()}, nil
 	}
-	p := estimator.Pricer()
-	var out struct {
-		Prefill []any `json:"prefill_ms,omitempty"`
-		Decode  []any `json:"decode_ms,omitempty"`
-		Mixed   []any `json:"mixed_ms,omitempty"`
-	}
-	for _, x := range q.Prefill {
-		out.Prefill = append(out.Prefill, number(p.PrefillMS(x[0], x[1], x[2])))
-	}
-	for _, x := range q.Decode {
-		out.Decode = append(out.Decode, number(p.DecodeMS(x[0], x[1])))
-	}
-	for _, x := range q.Mixed {
-		out.Mixed = append(out.Mixed, number(p.MixedMS(x[0], x[1], x[2], x[3], x[4])))
-	}
-	return out, nil
+	return answer(&q, estimator.Pricer()), nil
+}
+
+func forwardPass(text []byte, dir string) (any, error) {
+	return priced(text, dir, func(q *passes, p *forward.Pricer) any {
+		var out struct {
+			Prefill []any `json:"prefill_ms,omitempty"`
+			Decode  []any `json:"decode_ms,omitempty"`
+			Mixed   []any `json:"mixed_ms,omitempty"`
+		}
+		for _, x := range q.Prefill {
+			out.Prefill = append(out.Prefill, number(p.PrefillMS(x[0], x[1], x[2])))
+		}
+		for _, x := range q.Decode {
+			out.Decode = append(out.Decode, number(p.DecodeMS(x[0], x[1])))
+		}
+		for _, x := range q.Mixed {
+			out.Mixed = append(out.Mixed, number(p.MixedMS(x[0], x[1], x[2], x[3], x[4])))
+		}
+		return out
+	})
 }
 
 func breakdown(text []byte, dir string) (any, error) {
-	q, err := read[passes](text)
-	if err != nil {
-		return nil, err
-	}
-	estimator, err := New(q.Config.options(dir))
-	if err != nil {
-		return failed{err.Error()}, nil
-	}
-	p := estimator.Pricer()
-	var out struct {
-		Prefill []any `json:"prefill,omitempty"`
-		Decode  []any `json:"decode,omitempty"`
-	}
-	for _, x := range q.Prefill {
-		out.Prefill = append(out.Prefill, pairs(p.PrefillBreakdown(x[0], x[1], x[2])))
-	}
-	for _, x := range q.Decode {
-		out.Decode = append(out.Decode, pairs(p.DecodeBreakdown(x[0], x[1])))
-	}
-	return out, nil
+	return priced(text, dir, func(q *passes, p *forward.Pricer) any {
+		var out struct {
+			Prefill []any `json:"prefill,omitempty"`
+			Decode  []any `json:"decode,omitempty"`
+		}
+		for _, x := range q.Prefill {
+			out.Prefill = append(out.Prefill, pairs(p.PrefillBreakdown(x[0], x[1], x[2])))
+		}
+		for _, x := range q.Decode {
+			out.Decode = append(out.Decode, pairs(p.DecodeBreakdown(x[0], x[1])))
+		}
+		return out
+	})
 }
 
 // pairs is a list of [name, ms].
