@@ -31,6 +31,11 @@ func build(spec *schemas.RunSpec) (*lower.Workload, error) {
 	if err = errors.Join(dropEOF(err), reader.Close()); err != nil {
 		return nil, err
 	}
+	if graph, ok := reader.(ingest.GraphReader); ok {
+		if source, ok := graph.GraphSource(); ok {
+			builder.SetGraphSource(source)
+		}
+	}
 	return builder.Finish()
 }
 

@@ -17,35 +17,13 @@ import (
 // buildGraph runs an agentic source through both stages, again when its basis was found out on the way.
 func buildGraph(spec *schemas.RunSpec) (*lower.Workload, error) {
 	for {
-		w, err := buildGraphOnce(spec)
+		w, err := build(spec)
 		var basis *ingest.BasisError
 		if !errors.As(err, &basis) {
 			return w, err
 		}
 		spec.Source.ResolvedBasis = basis.Basis
 	}
-}
-
-func buildGraphOnce(spec *schemas.RunSpec) (*lower.Workload, error) {
-	reader, err := ingest.Open(&spec.Source, spec.BlockTokens())
-	if err != nil {
-		return nil, err
-	}
-	builder, batch := lower.NewBuilder(spec), new(schemas.RequestBatch)
-	for err == nil {
-		if err = reader.Next(batch); err == nil {
-			err = builder.Add(batch)
-		}
-	}
-	if err = errors.Join(dropEOF(err), reader.Close()); err != nil {
-		return nil, err
-	}
-	if graph, ok := reader.(ingest.GraphReader); ok {
-		if source, ok := graph.GraphSource(); ok {
-			builder.SetGraphSource(source)
-		}
-	}
-	return builder.Finish()
 }
 
 // agenticCall is what of a golden call the lowering depends on.

@@ -140,6 +140,12 @@ func (r *random) engine() map[string]any {
 	if r.chance(0.3) {
 		e["preemption_mode"] = pick(r, "fifo", "fifo", "lifo")
 	}
+	r.pace(e)
+	return e
+}
+
+// pace draws what the length of passes depends on: ratios, speculation and timing.
+func (r *random) pace(e map[string]any) {
 	if r.chance(0.15) {
 		e["speedup_ratio"] = pick(r, 0, 0.3, 1, 2, 3.3)
 	}
@@ -150,7 +156,6 @@ func (r *random) engine() map[string]any {
 		r.speculation(e)
 	}
 	r.timing(e)
-	return e
 }
 
 // timing draws how long passes take.

@@ -53,15 +53,6 @@ func (r *random) sglang() map[string]any {
 	if r.chance(0.15) {
 		e["enable_prefix_caching"] = false
 	}
-	if r.chance(0.15) {
-		e["speedup_ratio"] = pick(r, 0, 0.3, 1, 2, 3.3)
-	}
-	if r.chance(0.15) {
-		e["decode_speedup_ratio"] = pick(r, 0, 0.7, 1, 1.7)
-	}
-	if r.chance(0.15) {
-		r.speculation(e)
-	}
-	r.timing(e)
+	r.pace(e)
 	return e
 }

@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
-)
 
-var rewrite = flag.Bool("rewrite", false, "write the drawings in testdata anew")
+	"github.com/dynosim/dynosim/internal/golden"
+)
 
 // example is a conversation with a subagent that it waits for, and a worker that runs beside.
 func example() *Play {
@@ -44,19 +42,7 @@ func TestDrawings(t *testing.T) {
 		if err := draw(&got, example()); err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join("testdata", name)
-		if *rewrite {
-			if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(want, got.Bytes()) {
-			t.Errorf("%s differs from what is drawn now", path)
-		}
+		golden.File(t, filepath.Join("testdata", name), got.String())
 	}
 }
 

@@ -2,17 +2,15 @@ package models
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var rewrite = flag.Bool("rewrite", false, "rewrite the files in testdata")
+	"github.com/dynosim/dynosim/internal/golden"
+)
 
 // TestKnown describes every model that ships with the program; testdata/known.txt is what a reader
 // can check against the publishers' files.
@@ -25,7 +23,7 @@ func TestKnown(t *testing.T) {
 		}
 		describeModel(&out, c)
 	}
-	golden(t, "known.txt", out.String())
+	golden.File(t, filepath.Join("testdata", "known.txt"), out.String())
 }
 
 // TestVariants resolves the names in testdata/variants.txt, one a line.
@@ -45,7 +43,7 @@ func TestVariants(t *testing.T) {
 		}
 		describeModel(&out, c)
 	}
-	golden(t, "variants.txt", out.String())
+	golden.File(t, filepath.Join("testdata", "variants.txt"), out.String())
 }
 
 func describeModel(out *strings.Builder, c *Config) {
@@ -88,7 +86,7 @@ func TestFolders(t *testing.T) {
 			t.Errorf("%s: the file is not its folder:\n%s", folder, diff)
 		}
 	}
-	golden(t, "folders.txt", out.String())
+	golden.File(t, filepath.Join("testdata", "folders.txt"), out.String())
 }
 
 // TestKVBytes checks the bytes of a token of spec 09 section 9.3.
@@ -109,23 +107,6 @@ func TestKVBytes(t *testing.T) {
 		if got, err := m.KVBytesPerToken(c.tensor, c.kv); got != c.want || err != nil {
 			t.Errorf("%s at tensor %d with %q: %d bytes, %v, want %d", c.model, c.tensor, c.kv, got, err, c.want)
 		}
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *rewrite {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
 }
 

@@ -2,21 +2,16 @@ package forward
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/dynosim/dynosim/internal/golden"
 	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/schemas/models"
 	"github.com/dynosim/dynosim/simulate/timing/operators"
 )
-
-var rewrite = flag.Bool("rewrite", false, "rewrite the files in testdata")
 
 func model(t testing.TB, name string) *models.Config {
 	t.Helper()
@@ -52,7 +47,7 @@ func TestLists(t *testing.T) {
 		printOps(&out, l.decode, "")
 		out.WriteByte('\n')
 	}
-	golden(t, "lists.txt", out.String())
+	golden.File(t, filepath.Join("testdata", "lists.txt"), out.String())
 }
 
 func printOps(out *strings.Builder, ops []op, indent string) {
@@ -139,22 +134,5 @@ func TestRefused(t *testing.T) {
 	d = deployment(t, "Qwen/Qwen3-0.6B", schemas.BackendVLLM, Parallel{Tensor: 6})
 	_, err = d.Memory(system(85899345920), MemoryRequest{BatchedTokens: 8192, BlockTokens: 64})
 	fmt.Fprintf(&out, "0.6B on 6: %v\n", err)
-	golden(t, "refused.txt", out.String())
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *rewrite {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	golden.File(t, filepath.Join("testdata", "refused.txt"), out.String())
 }
