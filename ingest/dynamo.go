@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +11,8 @@ import (
 	"github.com/dynosim/dynosim/schemas"
 )
 
-// dynamoReader reads all shards of a request trace, sorts their rows, and then yields
-// them. Unlike the other readers it holds something of every row until the end: about 150 bytes; the
-// hashes go to a temporary file when they are many.
+// dynamoReader reads all shards of a request trace, sorts their rows, and then yields them. What it knows of
+// rows and their hashes goes to temporary files when it is much; only the rows of a graph stay in memory.
 type dynamoReader struct {
 	names  []string
 	shards []*lineSource
@@ -23,30 +21,27 @@ type dynamoReader struct {
 	parser dynamoParser
 	w      batchWriter
 
-	rows   []dynamoRow
 	hashes idStore
-	// graph has the rows when they have an agent context, tools the subagents that tool records tell
+	// count is the number of rows read, zero the time of the first of them in order, and agentic says whether they
+	// have an agent context.
+	count   int64
+	zero    int64
+	agentic bool
+	// sorter and ids have the rows without an agent context: in order of time, and of request id. sortLimit
+	// replaces sortAt in tests.
+	sorter    *sorter[dynamoRow]
+	ids       *sorter[dynamoRow]
+	sortLimit int
+	// rows are those with one; graph has them connected, tools the subagents that tool records tell
 	// about, toolRecords the number of such records.
+	rows        []dynamoRow
 	graph       *graphRows
 	tools       []dynamoTool
 	toolRecords int
 	agents      []dynamoAgent
-	next        int
+	emitted     int64
 	loaded      bool
 	err         error
-}
-
-// dynamoRow is a request and where it stands.
-type dynamoRow struct {
-	start, end    int64
-	input, output int64
-	firstHash     int64
-	hashes        int32
-	shard         int32
-	line          int64
-	id            string
-	// agent is the row's place in the reader's list of contexts, -1 without one.
-	agent int32
 }
 
 // dynamoAgent is the agent context of a row, and what else only graphs need.
@@ -81,6 +76,8 @@ func (r *dynamoReader) Progress() (done, total int64) {
 
 func (r *dynamoReader) Close() error {
 	r.hashes.close()
+	r.sorter.close()
+	r.ids.close()
 	var errs []error
 	for i, shard := range r.shards {
 		if shard.file != nil {
@@ -106,9 +103,12 @@ func (r *dynamoReader) Next(batch *schemas.RequestBatch) error {
 		}
 		return r.err
 	}
-	for r.next < len(r.rows) && !r.w.full() && r.err == nil {
-		r.err = r.emit(&r.rows[r.next])
-		r.next++
+	for r.emitted < r.count && !r.w.full() && r.err == nil {
+		var row dynamoRow
+		if row, _, r.err = r.sorter.next(); r.err == nil {
+			r.err = r.emit(&row)
+			r.emitted++
+		}
 	}
 	r.w.finish()
 	switch {
@@ -151,19 +151,19 @@ func (r *dynamoReader) load() error {
 			}
 		}
 	}
-	if len(r.rows) == 0 {
+	if r.count == 0 {
 		return fmt.Errorf("%s: no request_end records in the trace", strings.Join(r.names, ", "))
+	}
+	if !r.agentic {
+		r.sorter.finish()
+		r.ids.finish()
+		return r.uniqueSorted()
 	}
 	if err := r.unique(); err != nil {
 		return err
 	}
-	slices.SortFunc(r.rows, func(a, b dynamoRow) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end), strings.Compare(a.id, b.id))
-	})
-	if r.rows[0].agent >= 0 {
-		return r.connect()
-	}
-	return nil
+	slices.SortFunc(r.rows, byTime)
+	return r.connect()
 }
 
 // keepTool stores the tool record that was parsed last.
@@ -180,13 +180,13 @@ func (r *dynamoReader) keepTool(shard int32, line int64) {
 func (r *dynamoReader) keep(shard int32, line int64) error {
 	rec := &r.parser.rec
 	switch size := int64(rec.blockTokens); {
-	case len(r.rows) > 0 && rec.agentic != (r.rows[0].agent >= 0):
+	case r.count > 0 && rec.agentic != r.agentic:
 		return errors.New("a trace has either agent_context in all of its requests or in none")
 	case size < 1:
 		return fmt.Errorf("trace_block_size must be at least 1, got %d", size)
 	case r.assert == 0:
 		r.assert = size
-	case size != r.assert && len(r.rows) == 0:
+	case size != r.assert && r.count == 0:
 		return fmt.Errorf("trace_block_size is %d, but the configured block size is %d", size, r.assert)
 	case size != r.assert:
 		return fmt.Errorf("trace_block_size is %d, but %d in the rows before", size, r.assert)
@@ -198,34 +198,74 @@ func (r *dynamoReader) keep(shard int32, line int64) error {
 	if err != nil {
 		return err
 	}
-	r.rows = append(r.rows, dynamoRow{
-		start: rec.start, end: rec.end, input: int64(rec.input), output: int64(rec.output),
+	row := dynamoRow{
+		start: rec.start, end: rec.end, input: int64(rec.input), output: int64(rec.output), ordinal: r.count,
 		firstHash: first, hashes: int32(len(rec.hashes)), shard: shard, line: line, id: string(rec.id), agent: -1,
-	})
-	if rec.agentic {
-		r.rows[len(r.rows)-1].agent = int32(len(r.agents))
-		r.agents = append(r.agents, dynamoAgent{rec.session, rec.parent, rec.model, rec.hasParent, rec.dependencies})
 	}
-	return nil
+	if r.count == 0 || row.start < r.zero {
+		r.zero = row.start
+	}
+	r.agentic = rec.agentic
+	r.count++
+	if rec.agentic {
+		row.agent = int32(len(r.agents))
+		r.agents = append(r.agents, dynamoAgent{rec.session, rec.parent, rec.model, rec.hasParent, rec.dependencies})
+		r.rows = append(r.rows, row)
+		return nil
+	}
+	if r.sorter == nil {
+		r.sorter = newSorter(r.sortLimit, encodeDynamoRow, decodeDynamoRow, byTime)
+		r.ids = newSorter(r.sortLimit, encodeDynamoRow, decodeDynamoRow, byID)
+	}
+	if err := r.sorter.add(row); err != nil {
+		return err
+	}
+	return r.ids.add(row)
 }
 
-// unique checks that no request id is used twice.
+// unique checks that no request id of a graph is used twice.
 func (r *dynamoReader) unique() error {
 	seen := make(map[string]int, len(r.rows))
 	for i := range r.rows {
 		if first, twice := seen[r.rows[i].id]; twice {
-			return fmt.Errorf("%s: request_id %q is already used at %s", r.place(&r.rows[i]), r.rows[i].id, r.place(&r.rows[first]))
+			return r.usedTwice(&r.rows[i], &r.rows[first])
 		}
 		seen[r.rows[i].id] = i
 	}
 	return nil
 }
 
+// uniqueSorted checks the same for rows in order of id. It too reports the use that comes first in the trace.
+func (r *dynamoReader) uniqueSorted() error {
+	var before, first, second dynamoRow
+	found := false
+	for i := int64(0); i < r.count; i++ {
+		row, _, err := r.ids.next()
+		if err != nil {
+			return err
+		}
+		if i > 0 && row.id == before.id {
+			if !found || row.ordinal < second.ordinal {
+				found, first, second = true, before, row
+			}
+		}
+		before = row
+	}
+	if found {
+		return r.usedTwice(&second, &first)
+	}
+	return nil
+}
+
+func (r *dynamoReader) usedTwice(row, first *dynamoRow) error {
+	return fmt.Errorf("%s: request_id %q is already used at %s", r.place(row), row.id, r.place(first))
+}
+
 // emit appends a row to the batch.
 func (r *dynamoReader) emit(row *dynamoRow) error {
 	b, from := r.w.b, r.w.mark()
-	i := r.w.add(int64(r.next) + 1)
-	b.HasTimestamp[i], b.TimestampMS[i] = true, float64(row.start-r.rows[0].start)
+	i := r.w.add(r.emitted + 1)
+	b.HasTimestamp[i], b.TimestampMS[i] = true, float64(row.start-r.zero)
 	b.InputTokens[i], b.OutputTokens[i] = row.input, row.output
 	b.HasRequest[i] = true
 	r.w.str(&b.RequestID[i], []byte(row.id))

@@ -67,7 +67,7 @@ func (r *dynamoReader) GraphSource() (schemas.GraphSource, bool) {
 func (g *dynamoGraph) add(out *graphRows, i int32) error {
 	q := &g.r.rows[i]
 	a := &g.r.agents[q.agent]
-	zero := g.r.rows[0].start
+	zero := g.r.zero
 	row := graphRow{
 		id: q.id, session: a.session, model: a.model, ordinal: -1, line: q.line, shard: q.shard, input: q.input, output: q.output,
 		start: float64(q.start - zero), end: float64(q.end - zero), api: unknown, leaf: -1, edges: nil,
