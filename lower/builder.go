@@ -73,7 +73,7 @@ func (b *Builder) Add(batch *schemas.RequestBatch) error {
 	}
 	if b.err == nil && batch.Agentic != nil {
 		if b.graph == nil {
-			b.graph = &graphBuilder{}
+			b.graph = newGraphBuilder(b.source.Format)
 		}
 		b.err = b.graph.add(batch)
 		return b.err

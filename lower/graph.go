@@ -54,8 +54,8 @@ type Play struct {
 	ID, Source string
 	// Ordinal is the place that the source gave it, -1 without one.
 	Ordinal int64
-	// Root is its only root, -1 when it has several; Roots their number.
-	Root, Roots int32
+	// Nodes counts its nodes, Roots those without predecessors; Root is the only one, -1 when it has several.
+	Nodes, Root, Roots int32
 	// Sessions and Edges count, InputTokens and OutputTokens add up over its nodes.
 	Sessions, Edges           int32
 	InputTokens, OutputTokens int64

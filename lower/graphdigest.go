@@ -14,63 +14,71 @@ import (
 // digestPage is how much text is handed to the hash at a time.
 const digestPage = 64 << 10
 
-// digestGraph is the digest of a graph: of its nodes as compact JSON (spec 02 section 6.3). hash and
-// parent are those of the chains, authored tells which nodes have prescribed outputs.
-func digestGraph(w *Workload, hash []uint64, parent []int32, authored []bool) string {
-	g := w.Graph
-	h := blake3.New()
-	text := append([]byte(nil), `{"block_size":`...)
-	text = strconv.AppendInt(text, g.BlockTokens, 10)
-	text = append(text, `,"nodes":[`...)
-	lists := newHashLists(hash, parent)
-	for i := range g.Play {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		play := &g.Plays[g.Play[i]]
-		text = AppendDigestText(append(text, `{"request_id":`...), g.requestID(i))
-		text = AppendDigestText(append(text, `,"play_id":`...), []byte(play.ID))
-		if play.Ordinal >= 0 {
-			text = strconv.AppendInt(append(text, `,"source_play_ordinal":`...), play.Ordinal, 10)
-		}
-		text = AppendDigestText(append(text, `,"session_id":`...), []byte(g.Sessions[g.Session[i]]))
-		text = AppendDigestText(append(text, `,"model":`...), []byte(g.Models[g.Model[i]]))
-		text = strconv.AppendInt(append(text, `,"input_length":`...), int64(w.Nodes.InputTokens[i]), 10)
-		text = strconv.AppendInt(append(text, `,"max_output_tokens":`...), int64(w.Nodes.OutputTokens[i]), 10)
-		if authored == nil || !authored[i] {
-			text = append(text, `,"output_token_ids":null,"replay_key":null`...)
-		} else {
-			text = append(text, `,"output_token_ids":[`...)
-			for k, token := range w.Authored[w.AuthoredStart[i]:w.AuthoredStart[i+1]] {
-				if k > 0 {
-					text = append(text, ',')
-				}
-				text = strconv.AppendUint(text, uint64(token), 10)
-			}
-			text = AppendDigestText(append(text, `],"replay_key":`...), g.requestID(i))
-		}
-		text = lists.append(append(text, `,"hash_ids":[`...), w.Nodes.Chain[i])
-		if len(text) >= digestPage {
-			_, _ = h.Write(text)
-			text = text[:0]
-		}
-		text = AppendDigestFloat(append(text, `],"not_before_ms":`...), g.NotBeforeMS[i])
-		if at := g.RecordedAPITimeMS[i]; !math.IsNaN(at) {
-			text = AppendDigestFloat(append(text, `,"recorded_api_time_ms":`...), at)
-		}
-		text = strconv.AppendInt(append(text, `,"priority":`...), int64(g.Priority[i]), 10)
-		text = strconv.AppendInt(append(text, `,"strict_priority":`...), int64(g.StrictPriority[i]), 10)
-		text = append(text, `,"policy_class":`...)
-		if class := g.PolicyClass[i]; class >= 0 {
-			text = AppendDigestText(text, []byte(g.PolicyClasses[class]))
-		} else {
-			text = append(text, "null"...)
-		}
-		text = g.appendDependencies(append(text, `,"dependencies":[`...), i)
-		text = append(text, "]}"...)
+// graphDigest is the digest of a graph: of its nodes as compact JSON, in their order (spec 02 section 6.3).
+type graphDigest struct {
+	hash  *blake3.Hasher
+	text  []byte
+	nodes int64
+}
+
+func (d *graphDigest) begin(blockTokens int64) {
+	d.hash = blake3.New()
+	d.text = strconv.AppendInt(append(d.text, `{"block_size":`...), blockTokens, 10)
+	d.text = append(d.text, `,"nodes":[`...)
+}
+
+// node adds node k of a play. Names are those of the whole graph.
+func (d *graphDigest) node(whole *Graph, p *openPlay, k int32, authored []uint32) {
+	g, row, play, text := p.graph, p.row[k], &p.graph.Plays[0], d.text
+	if d.nodes++; d.nodes > 1 {
+		text = append(text, ',')
 	}
-	_, _ = h.Write(append(text, "]}"...))
-	return hex.EncodeToString(h.Sum(nil))
+	text = AppendDigestText(append(text, `{"request_id":`...), g.requestID(int(k)))
+	text = AppendDigestText(append(text, `,"play_id":`...), []byte(play.ID))
+	if play.Ordinal >= 0 {
+		text = strconv.AppendInt(append(text, `,"source_play_ordinal":`...), play.Ordinal, 10)
+	}
+	text = AppendDigestText(append(text, `,"session_id":`...), []byte(whole.Sessions[g.Session[k]]))
+	text = AppendDigestText(append(text, `,"model":`...), []byte(whole.Models[g.Model[k]]))
+	text = strconv.AppendInt(append(text, `,"input_length":`...), int64(p.rows.input[row]), 10)
+	text = strconv.AppendInt(append(text, `,"max_output_tokens":`...), int64(p.rows.output[row]), 10)
+	if p.rows.hasAuthored[row] == 0 {
+		text = append(text, `,"output_token_ids":null,"replay_key":null`...)
+	} else {
+		text = append(text, `,"output_token_ids":[`...)
+		for i, token := range authored {
+			if i > 0 {
+				text = append(text, ',')
+			}
+			text = strconv.AppendUint(text, uint64(token), 10)
+		}
+		text = AppendDigestText(append(text, `],"replay_key":`...), g.requestID(int(k)))
+	}
+	text = p.chains.hashes.append(append(text, `,"hash_ids":[`...), p.leaf[row])
+	if len(text) >= digestPage {
+		_, _ = d.hash.Write(text)
+		text = text[:0]
+	}
+	text = AppendDigestFloat(append(text, `],"not_before_ms":`...), g.NotBeforeMS[k])
+	if at := g.RecordedAPITimeMS[k]; !math.IsNaN(at) {
+		text = AppendDigestFloat(append(text, `,"recorded_api_time_ms":`...), at)
+	}
+	text = strconv.AppendInt(append(text, `,"priority":`...), int64(g.Priority[k]), 10)
+	text = strconv.AppendInt(append(text, `,"strict_priority":`...), int64(g.StrictPriority[k]), 10)
+	text = append(text, `,"policy_class":`...)
+	if class := g.PolicyClass[k]; class >= 0 {
+		text = AppendDigestText(text, []byte(whole.PolicyClasses[class]))
+	} else {
+		text = append(text, "null"...)
+	}
+	text = g.appendDependencies(append(text, `,"dependencies":[`...), int(k))
+	d.text = append(text, "]}"...)
+}
+
+// end is the digest in hexadecimal.
+func (d *graphDigest) end() string {
+	_, _ = d.hash.Write(append(d.text, "]}"...))
+	return hex.EncodeToString(d.hash.Sum(nil))
 }
 
 // hashLists writes the hashes of prompts. Every distinct prefix is written once: chains that follow each other have

@@ -10,50 +10,14 @@ import (
 	"github.com/dynosim/dynosim/schemas"
 )
 
-// finishEdges numbers, checks and sorts the edges (spec 02 section 6.1).
-func (g *graphBuilder) finishEdges(out *Graph, order, node []int32) error {
-	n := len(g.edges)
-	if n >= math.MaxInt32 {
-		return fmt.Errorf("more than %d dependencies", math.MaxInt32)
-	}
-	out.EdgeFirst = make([]int32, 1, len(order)+1)
-	out.Predecessor, out.Target = make([]int32, 0, n), make([]int32, 0, n)
-	out.Trigger, out.Relation, out.DelayMS = make([]schemas.Trigger, 0, n), make([]schemas.Relation, 0, n), make([]float64, 0, n)
-	var own []schemas.SourceEdge
-	for target, row := range order {
-		from := int64(0)
-		if row > 0 {
-			from = g.edgeEnd[row-1]
-		}
-		own = append(own[:0], g.edges[from:g.edgeEnd[row]]...)
-		for i := range own {
-			if err := g.checkEdge(out, node, row, &own[i]); err != nil {
-				return err
-			}
-			own[i].Predecessor = int64(node[own[i].Predecessor])
-		}
-		slices.SortFunc(own, func(a, b schemas.SourceEdge) int {
-			return cmp.Or(cmp.Compare(a.Predecessor, b.Predecessor), cmp.Compare(a.Trigger, b.Trigger),
-				cmp.Compare(a.Relation, b.Relation), cmp.Compare(a.DelayMS, b.DelayMS))
-		})
-		for _, e := range own {
-			out.Predecessor, out.Target = append(out.Predecessor, int32(e.Predecessor)), append(out.Target, int32(target))
-			out.Trigger, out.Relation, out.DelayMS = append(out.Trigger, e.Trigger), append(out.Relation, e.Relation), append(out.DelayMS, e.DelayMS)
-		}
-		out.EdgeFirst = append(out.EdgeFirst, int32(len(out.Predecessor)))
-	}
-	out.index()
-	return nil
-}
-
-// checkEdge checks one dependency of a row.
-func (g *graphBuilder) checkEdge(out *Graph, node []int32, row int32, e *schemas.SourceEdge) error {
+// checkEdge checks one dependency of a row of a play.
+func (g *graphBuilder) checkEdge(play *sourcePlay, row int32, e *schemas.SourceEdge) error {
 	switch {
-	case e.Predecessor < 0 || e.Predecessor >= int64(len(node)):
-		return g.errorf(row, "it waits for request %d of %d", e.Predecessor, len(node))
+	case e.Predecessor < 0 || e.Predecessor >= g.n:
+		return g.errorf(row, "it waits for request %d of %d", e.Predecessor, g.n)
 	case e.Predecessor == int64(row):
 		return g.errorf(row, "it waits for itself")
-	case out.Play[node[e.Predecessor]] != out.Play[node[row]]:
+	case e.Predecessor < int64(play.first) || e.Predecessor >= int64(play.end):
 		return g.errorf(row, "it waits for request %q of another play", g.id(int32(e.Predecessor)))
 	case !(e.DelayMS >= 0) || math.IsInf(e.DelayMS, 0):
 		return g.errorf(row, "the delay after request %q must be a finite number of at least 0 ms, got %v", g.id(int32(e.Predecessor)), e.DelayMS)
@@ -82,19 +46,15 @@ func (g *Graph) index() {
 	}
 }
 
-// checkOrder refuses cycles, and so plays without a root.
-func (g *graphBuilder) checkOrder(out *Graph, playOrder []int32) error {
-	p, left, ok := out.roots()
-	if ok {
-		return nil
-	}
+// cycle is the error of a graph of one play whose nodes wait for left predecessors that never come.
+func cycle(g *Graph, left []int32) error {
 	var blocked []string
-	for _, n := range out.Nodes(p) {
-		if left[n] > 0 && len(blocked) < 8 {
-			blocked = append(blocked, fmt.Sprintf("%q", out.requestID(int(n))))
+	for n, count := range left {
+		if count > 0 && len(blocked) < 8 {
+			blocked = append(blocked, fmt.Sprintf("%q", g.requestID(n)))
 		}
 	}
-	return fmt.Errorf("%s: play %q has a cycle: %s wait for each other", g.plays[playOrder[p]].source, out.Plays[p].ID, strings.Join(blocked, ", "))
+	return fmt.Errorf("%s: play %q has a cycle: %s wait for each other", g.Plays[0].Source, g.Plays[0].ID, strings.Join(blocked, ", "))
 }
 
 // roots counts the roots of each play. When a play has a cycle, ok is false, and left has for its nodes
@@ -135,12 +95,8 @@ func (g *Graph) roots() (play int32, left []int32, ok bool) {
 	return 0, nil, true
 }
 
-// scale moves the origin and applies the speed-up (spec 02 section 6.2).
-func (g *Graph) scale(speedup float64) {
-	first := math.Inf(1)
-	for _, at := range g.NotBeforeMS {
-		first = min(first, at)
-	}
+// scale moves the origin to the earliest start of the source, first, and applies the speed-up (spec 02 section 6.2).
+func (g *Graph) scale(first, speedup float64) {
 	for i := range g.NotBeforeMS {
 		g.NotBeforeMS[i] = (g.NotBeforeMS[i] - first) / speedup
 	}
@@ -161,20 +117,16 @@ func (g *Graph) describe(input, output []int32) {
 			}
 		}
 	}
-	turns := make([]int32, len(g.Sessions))
-	seen := make([]int32, len(g.Sessions))
+	turns := map[int32]int32{} // of each session
 	var byStart []int32
 	for p := range g.Plays {
 		play := &g.Plays[p]
 		play.FirstMS, play.LastMS = math.Inf(1), math.Inf(-1)
 		byStart = append(byStart[:0], g.Nodes(int32(p))...)
 		slices.SortStableFunc(byStart, func(a, b int32) int { return cmp.Compare(g.RecordedStartMS[a], g.RecordedStartMS[b]) })
+		clear(turns)
 		for _, n := range byStart {
 			s := g.Session[n]
-			if seen[s] != int32(p)+1 {
-				seen[s], turns[s] = int32(p)+1, 0
-				play.Sessions++
-			}
 			g.Turn[n] = turns[s]
 			turns[s]++
 			play.FirstMS, play.LastMS = min(play.FirstMS, g.RecordedStartMS[n]), max(play.LastMS, g.RecordedStartMS[n])
@@ -182,5 +134,6 @@ func (g *Graph) describe(input, output []int32) {
 			play.OutputTokens += int64(output[n])
 			play.Edges += g.InDegree(n)
 		}
+		play.Sessions = int32(len(turns))
 	}
 }

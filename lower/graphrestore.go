@@ -65,22 +65,12 @@ func (g *Graph) Restore(nodes *Nodes) error {
 	for i := range n {
 		g.EdgeFirst[i+1] += g.EdgeFirst[i]
 	}
-	g.PlayFirst = make([]int32, len(g.Plays)+1)
 	for i, p := range g.Play {
 		if p < 0 || int(p) >= len(g.Plays) {
 			return fmt.Errorf("node %d is of play %d of %d", i, p, len(g.Plays))
 		}
-		g.PlayFirst[p+1]++
 	}
-	for p := range g.Plays {
-		g.PlayFirst[p+1] += g.PlayFirst[p]
-	}
-	next := slices.Clone(g.PlayFirst)
-	g.PlayNodes = make([]int32, n)
-	for i, p := range g.Play {
-		g.PlayNodes[next[p]] = int32(i)
-		next[p]++
-	}
+	g.listPlays()
 	g.index()
 	if p, _, ok := g.roots(); !ok {
 		return fmt.Errorf("play %q has a cycle", g.Plays[p].ID)

@@ -178,6 +178,7 @@ func (r *runner) fillCache(ctx context.Context, c *cache, in *inputs, digest str
 	var made *front
 	ingested := c.find("ingest", digest)
 	builder := lower.NewBuilder(r.Spec)
+	defer builder.Close()
 	if ingested != nil {
 		r.Observer.Note("ingest: reused " + ingested.path)
 	} else {
@@ -198,9 +199,9 @@ func (r *runner) fillCache(ctx context.Context, c *cache, in *inputs, digest str
 	lowered, err := c.add("lower", func(dir *rundir.Dir) (string, error) {
 		err := makeFolder(ctx, dir, lowerTables(r.Spec.Source.Format), func(ctx context.Context, dir *rundir.Dir, rec *metrics.Recorders) (f *front, err error) {
 			if made == nil {
-				made, err = lowerFolder(ctx, ingested, r.Spec, r.Observer, rec)
+				made, err = lowerFolder(ctx, ingested, r.Spec, r.Observer, rec, true)
 			} else {
-				err = made.finishLower(r.Spec, builder, rec)
+				err = made.finishLower(r.Spec, builder, rec, true)
 			}
 			if err != nil {
 				return nil, err

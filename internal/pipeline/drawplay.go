@@ -56,6 +56,7 @@ func lowerSource(ctx context.Context, spec *schemas.RunSpec) (*lower.Workload, e
 	}
 	defer reader.Close()
 	builder := lower.NewBuilder(spec)
+	defer builder.Close()
 	if _, err := pump(ctx, reader, silent{}, builder.Add); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}

@@ -98,37 +98,61 @@ func readSource(ctx context.Context, spec *schemas.RunSpec, in *inputs, joined b
 	return &front{inputs: entries, ingest: stage}, nil
 }
 
-// finishLower completes what the builder was given and writes its tables.
-func (f *front) finishLower(spec *schemas.RunSpec, builder *lower.Builder, recorder *metrics.Recorders) (err error) {
-	if g := f.ingest.Graph; g != nil {
-		builder.SetGraphSource(schemas.GraphSource{Format: g.Format, Digest: g.Digest, NestedTimestampBasis: g.NestedTimestampBasis})
+// finishLower completes what the builder was given and writes its tables. A graph of plays is kept in memory only when keep
+// says so: then, and for flat sources, the workload is set.
+func (f *front) finishLower(spec *schemas.RunSpec, builder *lower.Builder, recorder *metrics.Recorders, keep bool) (err error) {
+	settings := loadSettings(spec)
+	f.lower = &rundir.LowerStage{Digest: digestLower(f.ingest.Digest, spec.Source.Format, settings), Settings: settings}
+	if builder.Agentic() {
+		return f.finishGraph(builder, recorder, keep)
 	}
 	if f.workload, err = builder.Finish(); err != nil {
 		return err
 	}
-	settings := loadSettings(spec)
-	f.lower = &rundir.LowerStage{
-		Digest: digestLower(f.ingest.Digest, spec.Source.Format, settings), Settings: settings,
-		BlockTokens: f.workload.BlockTokens, Delta: f.workload.Delta,
-	}
-	if g := f.workload.Graph; g != nil {
-		f.lower.Graph = &rundir.LoweredGraph{Digest: g.Digest, BlockTokens: g.BlockTokens, Nodes: f.workload.Nodes.Len(), Plays: len(g.Plays), Models: g.Models}
-	}
+	f.lower.BlockTokens, f.lower.Delta = f.workload.BlockTokens, f.workload.Delta
 	return writeLowered(recorder, f.workload)
+}
+
+// finishGraph is finishLower for an agentic source.
+func (f *front) finishGraph(builder *lower.Builder, recorder *metrics.Recorders, keep bool) error {
+	if g := f.ingest.Graph; g != nil {
+		builder.SetGraphSource(schemas.GraphSource{Format: g.Format, Digest: g.Digest, NestedTimestampBasis: g.NestedTimestampBasis})
+	}
+	write := func(p *lower.GraphPart) error { return writeGraphPart(recorder, p) }
+	var g *lower.Graph
+	var err error
+	if keep {
+		if f.workload, err = builder.FinishAgentic(write); err == nil {
+			g = f.workload.Graph
+		}
+	} else {
+		g, err = builder.FinishParts(write)
+	}
+	if err != nil {
+		return err
+	}
+	nodes := 0
+	for i := range g.Plays {
+		nodes += int(g.Plays[i].Nodes)
+	}
+	f.lower.BlockTokens = g.BlockTokens
+	f.lower.Graph = &rundir.LoweredGraph{Digest: g.Digest, BlockTokens: g.BlockTokens, Nodes: nodes, Plays: len(g.Plays), Models: g.Models}
+	return recorder.WritePlays(playColumns(g))
 }
 
 // fuse reads the source and lowers it in one go, writing the tables of both stages.
 func fuse(ctx context.Context, spec *schemas.RunSpec, observer Observer, recorder *metrics.Recorders) (*front, error) {
 	builder := lower.NewBuilder(spec)
+	defer builder.Close()
 	f, err := readSource(ctx, spec, readInputs(&spec.Source), false, observer, recorder.WriteRequests, builder.Add)
 	if err != nil {
 		return nil, err
 	}
-	return f, f.finishLower(spec, builder, recorder)
+	return f, f.finishLower(spec, builder, recorder, true)
 }
 
-// lowerFolder lowers an ingested folder, writing the tables of lower.
-func lowerFolder(ctx context.Context, in *folder, spec *schemas.RunSpec, observer Observer, recorder *metrics.Recorders) (*front, error) {
+// lowerFolder lowers an ingested folder, writing the tables of lower. keep is that of finishLower.
+func lowerFolder(ctx context.Context, in *folder, spec *schemas.RunSpec, observer Observer, recorder *metrics.Recorders, keep bool) (*front, error) {
 	stage := in.manifest.Ingest
 	reader, err := in.tables().Requests(stage.BlockTokens)
 	if err != nil {
@@ -142,12 +166,13 @@ func lowerFolder(ctx context.Context, in *folder, spec *schemas.RunSpec, observe
 		named.Source.Paths = append(named.Source.Paths, e.Path)
 	}
 	builder := lower.NewBuilder(&named)
+	defer builder.Close()
 	builder.NamePlaces(in.place)
 	if _, err := pump(ctx, reader, observer, builder.Add); err != nil {
 		return nil, err
 	}
 	f := &front{inputs: in.manifest.Inputs, ingest: stage}
-	return f, f.finishLower(spec, builder, recorder)
+	return f, f.finishLower(spec, builder, recorder, keep)
 }
 
 // otherPlace checks that a stage does not write where it reads.

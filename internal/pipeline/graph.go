@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/dynosim/dynosim/lower"
@@ -8,41 +9,54 @@ import (
 	"github.com/dynosim/dynosim/schemas"
 )
 
-// writeGraphPart writes what the nodes from up to, not including, to have beyond those of a flat source, and
-// the edges that they wait for. It completes their columns in nodes.
-func writeGraphPart(r *metrics.Recorders, w *lower.Workload, nodes *metrics.NodeColumns, from, to int) error {
-	g := w.Graph
-	nodes.Session = g.Session[from:to]
-	nodes.SessionName = func(session int) string { return g.Sessions[session] }
-	roots := make([]int32, 0, to-from)
-	for _, p := range g.Play[from:to] {
-		roots = append(roots, g.Plays[p].Root)
+// writeGraphPart writes the rows of a part of a graph.
+func writeGraphPart(r *metrics.Recorders, p *lower.GraphPart) error {
+	g, n := p.Graph, &p.Nodes
+	rows := len(n.InputTokens)
+	if rows > 0 {
+		err := errors.Join(
+			r.WritePlayNodes(metrics.PlayNodeColumns{
+				Play:        g.Play,
+				RequestID:   g.RequestID,
+				Model:       func(i int) string { return g.Models[g.Model[i]] },
+				NotBeforeMS: g.NotBeforeMS, RecordedStartMS: g.RecordedStartMS, RecordedEndMS: g.RecordedEndMS, RecordedAPITimeMS: g.RecordedAPITimeMS,
+				Priority: g.Priority, StrictPriority: g.StrictPriority,
+				PolicyClass: func(i int) (string, bool) {
+					if class := g.PolicyClass[i]; class >= 0 {
+						return g.PolicyClasses[class], true
+					}
+					return "", false
+				},
+				ParentNode: g.Parent, RootNode: p.Root, Turn: g.Turn,
+			}),
+			r.WriteNodes(metrics.NodeColumns{
+				RequestIndex: n.RequestIndex, SessionName: func(session int) string { return g.Sessions[session] }, Session: g.Session,
+				ReleaseMS: n.ReleaseMS, InputTokens: n.InputTokens, OutputTokens: n.OutputTokens, Chain: n.Chain, ChainTokens: n.ChainTokens,
+				Priority: n.Priority, StrictPriority: n.StrictPriority, PolicyClass: n.PolicyClass, PolicyClasses: n.PolicyClasses,
+			}))
+		if err != nil {
+			return err
+		}
 	}
-	err := r.WritePlayNodes(metrics.PlayNodeColumns{
-		Play:        g.Play[from:to],
-		RequestID:   func(i int) string { return g.RequestID(from + i) },
-		Model:       func(i int) string { return g.Models[g.Model[from+i]] },
-		NotBeforeMS: g.NotBeforeMS[from:to], RecordedStartMS: g.RecordedStartMS[from:to],
-		RecordedEndMS: g.RecordedEndMS[from:to], RecordedAPITimeMS: g.RecordedAPITimeMS[from:to],
-		Priority: g.Priority[from:to], StrictPriority: g.StrictPriority[from:to],
-		PolicyClass: func(i int) (string, bool) {
-			if class := g.PolicyClass[from+i]; class >= 0 {
-				return g.PolicyClasses[class], true
-			}
-			return "", false
-		},
-		ParentNode: g.Parent[from:to], RootNode: roots, Turn: g.Turn[from:to],
-	})
-	lo, hi := g.EdgeFirst[from], g.EdgeFirst[to]
-	if err != nil || lo == hi {
-		return err
+	if len(g.Predecessor) > 0 {
+		edges := metrics.EdgeColumns{Predecessor: g.Predecessor, Successor: g.Target, DelayMS: g.DelayMS}
+		for e := range g.Trigger {
+			edges.Trigger = append(edges.Trigger, schemas.TriggerNames[g.Trigger[e]])
+			edges.Relation = append(edges.Relation, schemas.RelationNames[g.Relation[e]])
+		}
+		if err := r.WriteEdges(edges); err != nil {
+			return err
+		}
 	}
-	edges := metrics.EdgeColumns{Predecessor: g.Predecessor[lo:hi], Successor: g.Target[lo:hi], DelayMS: g.DelayMS[lo:hi]}
-	for e := lo; e < hi; e++ {
-		edges.Trigger = append(edges.Trigger, schemas.TriggerNames[g.Trigger[e]])
-		edges.Relation = append(edges.Relation, schemas.RelationNames[g.Relation[e]])
+	if len(p.Authored) > 0 {
+		if err := r.WriteNodeOutputs(metrics.NodeOutputColumns{First: p.First, Start: p.AuthoredStart, Tokens: p.Authored}); err != nil {
+			return err
+		}
 	}
-	return r.WriteEdges(edges)
+	if c := &p.Chains; len(c.Parent) > 0 {
+		return r.WriteChains(metrics.ChainColumns{Parent: c.Parent, Block: c.Block})
+	}
+	return nil
 }
 
 // playColumns is the table of plays.
@@ -51,7 +65,7 @@ func playColumns(g *lower.Graph) (c metrics.PlayColumns) {
 		play := &g.Plays[p]
 		c.PlayID, c.SourceName = append(c.PlayID, play.ID), append(c.SourceName, play.Source)
 		c.SourceOrdinal = append(c.SourceOrdinal, play.Ordinal)
-		c.NodeCount, c.RootCount = append(c.NodeCount, int32(len(g.Nodes(int32(p))))), append(c.RootCount, play.Roots)
+		c.NodeCount, c.RootCount = append(c.NodeCount, play.Nodes), append(c.RootCount, play.Roots)
 		c.EdgeCount, c.SessionCount = append(c.EdgeCount, play.Edges), append(c.SessionCount, play.Sessions)
 		c.RecordedStartMS, c.RecordedLastStartMS = append(c.RecordedStartMS, play.FirstMS), append(c.RecordedLastStartMS, play.LastMS)
 		c.InputTokens, c.OutputTokens = append(c.InputTokens, play.InputTokens), append(c.OutputTokens, play.OutputTokens)

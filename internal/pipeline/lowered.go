@@ -9,7 +9,7 @@ import (
 // needs no second copy of the workload.
 const chunk = 1 << 14
 
-// writeLowered writes nodes, edges and chains. The recorder may still read the chunks when
+// writeLowered writes nodes, edges and chains of a flat source. The recorder may still read the chunks when
 // it returns, so they point into the workload or are made new.
 func writeLowered(r *metrics.Recorders, w *lower.Workload) error {
 	n := &w.Nodes
@@ -27,11 +27,6 @@ func writeLowered(r *metrics.Recorders, w *lower.Workload) error {
 		}
 		if n.RequestIndex != nil {
 			nodes.RequestIndex = n.RequestIndex[from:to]
-		}
-		if w.Graph != nil {
-			if err := writeGraphPart(r, w, &nodes, from, to); err != nil {
-				return err
-			}
 		}
 		if w.Sessions != nil {
 			var edges metrics.EdgeColumns
@@ -61,11 +56,6 @@ func writeLowered(r *metrics.Recorders, w *lower.Workload) error {
 			if err := r.WriteNodeOutputs(outputs); err != nil {
 				return err
 			}
-		}
-	}
-	if w.Graph != nil {
-		if err := r.WritePlays(playColumns(w.Graph)); err != nil {
-			return err
 		}
 	}
 	c := &w.Chains

@@ -73,7 +73,7 @@ func Lower(ctx context.Context, o StageOptions) (*StageResult, error) {
 	}
 	noteOtherFiles(in.path, in.manifest, o.Spec, o.Observer)
 	return runStage(ctx, o, lowerTables(o.Spec.Source.Format), func(ctx context.Context, dir *rundir.Dir, r *metrics.Recorders) (*front, error) {
-		f, err := lowerFolder(ctx, in, o.Spec, o.Observer, r)
+		f, err := lowerFolder(ctx, in, o.Spec, o.Observer, r, false)
 		if err != nil {
 			return nil, err
 		}
