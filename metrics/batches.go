@@ -32,6 +32,8 @@ var resultsLayout = layout[schemas.ResultBatch]{&schemas.RequestResults, []colum
 	i32Null(func(b *schemas.ResultBatch) []int32 { return b.DecodeRouteOverlapTokens }),
 	i32(func(b *schemas.ResultBatch) []int32 { return b.AdmissionCount }),
 	i32(func(b *schemas.ResultBatch) []int32 { return b.ReadmissionCount }),
+	i32Null(func(b *schemas.ResultBatch) []int32 { return b.FirstAdmissionG1 }),
+	i32Null(func(b *schemas.ResultBatch) []int32 { return b.FirstAdmissionHost }),
 }}
 
 var passesLayout = layout[schemas.PassBatch]{&schemas.Passes, []column[schemas.PassBatch]{
@@ -72,6 +74,8 @@ var admissionsLayout = layout[schemas.AdmissionBatch]{&schemas.Admissions, []col
 	i32(func(b *schemas.AdmissionBatch) []int32 { return b.Worker }),
 	f64(func(b *schemas.AdmissionBatch) []float64 { return b.AtMS }),
 	i32(func(b *schemas.AdmissionBatch) []int32 { return b.ReusedInputTokens }),
+	i32Null(func(b *schemas.AdmissionBatch) []int32 { return b.G1Reused }),
+	i32Null(func(b *schemas.AdmissionBatch) []int32 { return b.HostReused }),
 }}
 
 var candidatesLayout = layout[schemas.CandidateBatch]{&schemas.RoutingCandidates, []column[schemas.CandidateBatch]{

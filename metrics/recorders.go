@@ -91,6 +91,13 @@ func Open(dir *rundir.Dir, selected []string) (*Recorders, error) {
 		TickWorkers: recorderFor(r, tickWorkersLayout, schemas.NewTickWorkerBatch, func(b *schemas.TickWorkerBatch) (int, int) { return b.N, len(b.Tick) }),
 		TickPasses:  recorderFor(r, tickPassesLayout, schemas.NewTickPassBatch, func(b *schemas.TickPassBatch) (int, int) { return b.N, len(b.Tick) }),
 		Transfers:   recorderFor(r, transfersLayout, schemas.NewTransferBatch, func(b *schemas.TransferBatch) (int, int) { return b.N, len(b.Node) }),
+
+		HostDomains:   recorderFor(r, hostDomainsLayout, schemas.NewHostDomainBatch, func(b *schemas.HostDomainBatch) (int, int) { return b.N, len(b.Domain) }),
+		HostTransfers: recorderFor(r, hostTransfersLayout, schemas.NewHostTransferBatch, func(b *schemas.HostTransferBatch) (int, int) { return b.N, len(b.Scheduler) }),
+		HostEvictions: recorderFor(r, hostEvictionsLayout, schemas.NewHostEvictionBatch, func(b *schemas.HostEvictionBatch) (int, int) { return b.N, len(b.Scheduler) }),
+		HostFences:    recorderFor(r, hostFencesLayout, schemas.NewHostFenceBatch, func(b *schemas.HostFenceBatch) (int, int) { return b.N, len(b.Worker) }),
+		G3Transfers:   recorderFor(r, g3TransfersLayout, schemas.NewG3TransferBatch, func(b *schemas.G3TransferBatch) (int, int) { return b.N, len(b.Job) }),
+		G3Run:         recorderFor(r, g3RunLayout, schemas.NewG3RunBatch, func(b *schemas.G3RunBatch) (int, int) { return b.N, len(b.Evictions) }),
 	}
 	go r.encode()
 	return r, nil

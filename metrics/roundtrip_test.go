@@ -157,6 +157,8 @@ func TestResultsComeBack(t *testing.T) {
 			b.DecodeRouteOverlapTokens[i] = i32("decode_route_overlap_tokens", -1)
 			b.AdmissionCount[i] = i32("admission_count", 0)
 			b.ReadmissionCount[i] = i32("readmission_count", 0)
+			b.FirstAdmissionG1[i] = i32("first_admission_g1_reused_input_tokens", -1)
+			b.FirstAdmissionHost[i] = i32("first_admission_host_reused_input_tokens", -1)
 			if b.N == len(b.Node) || rapid.IntRange(0, 9).Draw(rt, "short batch") == 0 {
 				if b, err = rec.Take(b); err != nil {
 					rt.Fatal(err)

@@ -50,6 +50,9 @@ func (r *Report) Records(ctx context.Context, each func(record []byte) error) (i
 			position := values[0].(int64)
 			out = append(out[:0], '{')
 			for i := 1; i < len(values); i++ {
+				if values[i] == nil && optional(names[i]) {
+					continue
+				}
 				out = append(out, keys[i]...)
 				switch names[i] {
 				case "routing_history":
@@ -83,16 +86,20 @@ func jsonKeys(names []string) [][]byte {
 		if i > 1 {
 			b = append(b, ',')
 		}
-		keys[i] = append(appendString(b, strings.TrimSuffix(n, ":json")), ':')
+		keys[i] = append(appendString(b, strings.TrimSuffix(strings.TrimSuffix(n, ":json"), "?")), ':')
 	}
 	return keys
 }
+
+// optional reports whether a column is left out of an object when it is null.
+func optional(name string) bool { return strings.HasSuffix(name, "?") }
 
 // history gives the entries of one page by position, as comma-separated JSON objects.
 func (r *Report) history(ctx context.Context, file string) (map[int64][]byte, error) {
 	entries := map[int64][]byte{}
 	var keys [][]byte
-	err := r.db.rows(ctx, read("records", file), func(n, _ []string) error { keys = jsonKeys(n); return nil }, func(values []driver.Value) error {
+	var names []string
+	err := r.db.rows(ctx, read("records", file), func(n, _ []string) error { names, keys = n, jsonKeys(n); return nil }, func(values []driver.Value) error {
 		position := values[0].(int64)
 		b := entries[position]
 		if len(b) > 0 {
@@ -100,6 +107,9 @@ func (r *Report) history(ctx context.Context, file string) (map[int64][]byte, er
 		}
 		b = append(b, '{')
 		for i := 1; i < len(values); i++ {
+			if values[i] == nil && optional(names[i]) {
+				continue
+			}
 			b = append(b, keys[i]...)
 			b = appendValue(b, values[i])
 		}

@@ -3,6 +3,7 @@ package queries
 import (
 	"context"
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -114,7 +115,7 @@ func (r *Report) addEmpty(ctx context.Context, present []string) error {
 	}
 	optional := []*schemas.Table{&schemas.Nodes, &schemas.Routing, &schemas.Admissions, &schemas.Lifecycle, &schemas.Ticks, &schemas.TickWorkers, &schemas.TickPasses, &schemas.Edges}
 	for _, t := range schemas.AllTables {
-		if t.Agentic {
+		if t.Agentic || t.Offload {
 			optional = append(optional, t)
 		}
 	}
@@ -159,17 +160,22 @@ func (r *Report) Summary(ctx context.Context, wallTimeMS float64) (*Summary, err
 }
 
 // figures appends the values of a query's rows to the summary and returns the number of rows. A column whose name ends in ? is
-// left out when it is null.
+// left out when it is null, and one whose name ends in :json is JSON already.
 func (r *Report) figures(ctx context.Context, s *Summary, query string, value func(driver.Value) any) (rows int, err error) {
 	var names []string
 	err = r.db.rows(ctx, query, func(n, _ []string) error { names = n; return nil }, func(values []driver.Value) error {
 		rows++
 		for i, name := range names {
-			key, optional := strings.CutSuffix(name, "?")
+			key, ready := strings.CutSuffix(name, ":json")
+			key, optional := strings.CutSuffix(key, "?")
 			if optional && values[i] == nil {
 				continue
 			}
 			s.keys = append(s.keys, key)
+			if text, ok := values[i].(string); ok && ready {
+				s.values[key] = json.RawMessage(text)
+				continue
+			}
 			s.values[key] = value(values[i])
 		}
 		return nil
@@ -199,7 +205,7 @@ func (r *Report) compute(ctx context.Context) error {
 		return err
 	}
 	rest := func() error {
-		for _, name := range []string{"20_latency.sql", "40_throughput.sql", "50_goodput.sql"} {
+		for _, name := range []string{"20_latency.sql", "40_throughput.sql", "50_goodput.sql", "60_offload.sql"} {
 			if err := r.db.exec(ctx, read("report", name)); err != nil {
 				return err
 			}

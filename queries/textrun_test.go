@@ -66,8 +66,12 @@ func grow(batch any) int {
 		}
 		f.Set(reflect.Append(f, reflect.Zero(f.Type().Elem())))
 	}
-	if r, ok := batch.(*schemas.ResultBatch); ok {
+	switch r := batch.(type) {
+	case *schemas.ResultBatch:
 		withoutHandoff(r, len(r.Node)-1)
+		r.FirstAdmissionG1[len(r.Node)-1], r.FirstAdmissionHost[len(r.Node)-1] = -1, -1
+	case *schemas.AdmissionBatch:
+		r.G1Reused[len(r.Node)-1], r.HostReused[len(r.Node)-1] = -1, -1
 	}
 	n := v.FieldByName("N")
 	n.SetInt(n.Int() + 1)

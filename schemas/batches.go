@@ -80,6 +80,13 @@ type Sink struct {
 	TickWorkers Recorder[TickWorkerBatch]
 	TickPasses  Recorder[TickPassBatch]
 	Transfers   Recorder[TransferBatch]
+
+	HostDomains   Recorder[HostDomainBatch]
+	HostTransfers Recorder[HostTransferBatch]
+	HostEvictions Recorder[HostEvictionBatch]
+	HostFences    Recorder[HostFenceBatch]
+	G3Transfers   Recorder[G3TransferBatch]
+	G3Run         Recorder[G3RunBatch]
 }
 
 // DiscardSink forgets everything.
@@ -97,6 +104,13 @@ func DiscardSink() Sink {
 		TickWorkers: Discard[TickWorkerBatch, *TickWorkerBatch]{},
 		TickPasses:  Discard[TickPassBatch, *TickPassBatch]{},
 		Transfers:   Discard[TransferBatch, *TransferBatch]{},
+
+		HostDomains:   Discard[HostDomainBatch, *HostDomainBatch]{},
+		HostTransfers: Discard[HostTransferBatch, *HostTransferBatch]{},
+		HostEvictions: Discard[HostEvictionBatch, *HostEvictionBatch]{},
+		HostFences:    Discard[HostFenceBatch, *HostFenceBatch]{},
+		G3Transfers:   Discard[G3TransferBatch, *G3TransferBatch]{},
+		G3Run:         Discard[G3RunBatch, *G3RunBatch]{},
 	}
 }
 
@@ -152,6 +166,8 @@ type ResultBatch struct {
 	DecodeReusedInputTokens                             []int32
 	PrefillRouteOverlapTokens, DecodeRouteOverlapTokens []int32
 	AdmissionCount, ReadmissionCount                    []int32
+	// What of FirstAdmissionReused came from where; -1 where the workers have no host cache.
+	FirstAdmissionG1, FirstAdmissionHost []int32
 }
 
 // PassBatch holds rows of passes: completed forward passes of one rank each.
@@ -189,6 +205,8 @@ type AdmissionBatch struct {
 	Worker                     []int32
 	AtMS                       []float64
 	ReusedInputTokens          []int32
+	// What of it came from where; -1 for readmissions, and where the workers have no host cache.
+	G1Reused, HostReused []int32
 }
 
 // RoutingBatch holds rows of routing. QueuedMS and ReleasedMS are NaN for a request that

@@ -48,7 +48,8 @@ func NewResultBatch(n int) *ResultBatch {
 	b := &ResultBatch{Status: make([]Status, n)}
 	i32(n, &b.Node, &b.CreationOrdinal, &b.InputTokens, &b.RequestedOutputTokens, &b.OutputTokens,
 		&b.ReusedInputTokens, &b.FirstAdmissionReused, &b.Worker, &b.AdmissionCount, &b.ReadmissionCount,
-		&b.PrefillWorker, &b.DecodeReusedInputTokens, &b.PrefillRouteOverlapTokens, &b.DecodeRouteOverlapTokens)
+		&b.PrefillWorker, &b.DecodeReusedInputTokens, &b.PrefillRouteOverlapTokens, &b.DecodeRouteOverlapTokens,
+		&b.FirstAdmissionG1, &b.FirstAdmissionHost)
 	f64(n, &b.ArrivalMS, &b.FirstAdmitMS, &b.FirstTokenMS, &b.SecondTokenMS, &b.LastTokenMS, &b.TerminalMS,
 		&b.PrefillAdmitMS, &b.SourceHeldMS, &b.DestinationReservedMS, &b.DestinationActivatedMS, &b.DecodeAdmitMS, &b.SourceReleasedMS)
 	return b
@@ -75,7 +76,7 @@ func NewGapBatch(n int) *GapBatch {
 // NewAdmissionBatch makes an empty batch of n rows capacity.
 func NewAdmissionBatch(n int) *AdmissionBatch {
 	b := &AdmissionBatch{Pool: make([]Pool, n)}
-	i32(n, &b.Node, &b.Ordinal, &b.PoolOrdinal, &b.Worker, &b.ReusedInputTokens)
+	i32(n, &b.Node, &b.Ordinal, &b.PoolOrdinal, &b.Worker, &b.ReusedInputTokens, &b.G1Reused, &b.HostReused)
 	f64(n, &b.AtMS)
 	return b
 }

@@ -37,6 +37,9 @@ func (c *Call) RunSpec() (*RunSpec, error) {
 	if a.MaxSimTimeMS != nil {
 		spec.TimeLimitMS = *a.MaxSimTimeMS
 	}
+	if err := spec.checkAgenticOffload(c.File, CallOffloadPaths); err != nil {
+		return nil, err
+	}
 	return spec, nil
 }
 
@@ -125,7 +128,11 @@ func (a *EngineArgs) spec() EngineSpec {
 		DataParallelRanks:       a.DPSize,
 		TensorParallel:          a.TensorParallelSize,
 		PipelineParallel:        1,
+		G3:                      e.G3Offload.spec(),
 		Deployment:              a.deployment(),
+	}
+	if e.NativeHostOffload != nil {
+		out.Host = e.NativeHostOffload.spec(e.blockTokens(), *e.KVCacheBytesPerToken)
 	}
 	if e.Timing.Type == TimingExternal {
 		out.Timing.Kind = TimingDefault
@@ -199,6 +206,4 @@ func (a *EngineArgs) missing(f *features, path string) {
 	f.need(e.Timing.Type == TimingExternal && strings.TrimSpace(e.Timing.Provider) == providerProfile, path+".engine.timing_model.provider: dynamo_profile")
 	f.need(e.StateCache != nil, path+".engine.state_cache")
 	f.need(e.KVCacheGroups != nil, path+".engine.kv_cache_groups")
-	f.need(e.NativeHostOffload != nil, path+".engine.native_host_offload")
-	f.need(e.G3Offload != nil, path+".engine.g3_offload")
 }

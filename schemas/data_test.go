@@ -39,7 +39,7 @@ func TestData(t *testing.T) {
 				if err != nil {
 					return refused(err)
 				}
-				return lowered(c.RunSpec())
+				return checked(c.RunSpec())(c.File, CallOffloadPaths)
 			case "scaling":
 				pools := 1
 				d.MaybeScanArgs(t, "pools", &pools)
@@ -74,7 +74,19 @@ func predicted(text string, stack Stack, overrides ...string) string {
 	if err != nil {
 		return refused(err)
 	}
-	return lowered(p.RunSpec())
+	return checked(p.RunSpec())(p.File, DocumentOffloadPaths)
+}
+
+// checked is what becomes of a specification that needs no model: the host caches are checked too.
+func checked(s *RunSpec, err error) func(file string, paths [3]string) string {
+	return func(file string, paths [3]string) string {
+		if err == nil {
+			if problem, ok := errors.AsType[*OffloadProblem](s.CheckOffload()); ok {
+				return refused(problem.At(file, paths))
+			}
+		}
+		return lowered(s, err)
+	}
 }
 
 // refused is the problems; anything else is a fault of the parser.
@@ -98,6 +110,9 @@ func scripted(s ScalingSpec) string {
 // lowered prints a run specification in a form that a person can compare.
 func lowered(s *RunSpec, err error) string {
 	if err != nil {
+		if problems, ok := errors.AsType[Problems](err); ok {
+			return refused(problems)
+		}
 		if u, ok := errors.AsType[*Unsupported](err); !ok || u.ExitCode() != 1 {
 			return fmt.Sprintf("UNEXPECTED %T: %v", err, err)
 		}
@@ -128,5 +143,6 @@ func lowered(s *RunSpec, err error) string {
 	if s.Scaling.Enabled {
 		out += "\n" + scripted(s.Scaling)
 	}
+	out = strings.ReplaceAll(out, " Host:none G3:none", "")
 	return strings.ReplaceAll(out, strconv.FormatInt(Unlimited, 10), "unlimited")
 }

@@ -66,6 +66,10 @@ func checkRefusal(t *testing.T, err error) {
 // checkSpec wants a run specification within bounds, or a list of what is missing.
 func checkSpec(t *testing.T, spec *RunSpec, err error) {
 	t.Helper()
+	if problems, ok := errors.AsType[Problems](err); ok {
+		checkRefusal(t, problems)
+		return
+	}
 	if err != nil {
 		if u, ok := errors.AsType[*Unsupported](err); !ok || len(u.Features) == 0 {
 			t.Fatalf("%T does not say what is missing: %v", err, err)

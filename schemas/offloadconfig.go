@@ -29,7 +29,8 @@ func (h *HostOffload) fields() *strict.Object {
 	return &strict.Object{
 		Doc: "A second cache level in host memory.",
 		Fields: []*strict.Field{
-			strict.Choice("scope", &h.Scope, ScopeRank, []OffloadScope{ScopeRank, ScopeCluster}, "One cache a rank, or one for the whole deployment."),
+			strict.Choice("scope", &h.Scope, ScopeRank, []OffloadScope{ScopeRank, ScopeCluster}, "One cache a rank, or one for the whole deployment.").
+				Refuse(string(ScopeWorker), "worker_local is a scope of g3_offload"),
 			strict.Int("num_host_blocks", &h.HostBlocks, "Blocks of the cache: of a rank, or of the one shared pool.").Positive().Required(),
 			strict.DefaultFloat("d2h_bandwidth_gbps", &h.D2HBandwidthGBps, 32, "GPU to host, decimal GB/s of a rank; 0 is unlimited.").Min(0),
 			strict.DefaultFloat("h2d_bandwidth_gbps", &h.H2DBandwidthGBps, 32, "Host to GPU, decimal GB/s of a rank; 0 is unlimited.").Min(0),

@@ -37,6 +37,9 @@ func (p *Prediction) RunSpec() (*RunSpec, error) {
 	if p.Execution != nil {
 		spec.Resources = p.Execution.Resources
 	}
+	if err := spec.checkAgenticOffload(p.File, DocumentOffloadPaths); err != nil {
+		return nil, err
+	}
 	return spec, nil
 }
 
@@ -44,10 +47,6 @@ func (p *Prediction) RunSpec() (*RunSpec, error) {
 func (p *Prediction) missing(t *Traffic) features {
 	var f features
 	e := &p.Engine
-	for _, w := range e.roles() {
-		f.need(w.KVCache.HostOffload != nil, w.path+".kv_cache.host_offload")
-		f.need(w.KVCache.G3Offload != nil, w.path+".kv_cache.g3_offload")
-	}
 	if first := e.roles()[0]; p.Router != nil && p.Router.PrefillLoadModel.Type != loadModelNone {
 		f.need(first.Timing.Type != typeDefault, "router.prefill_load_model.type: aic without "+first.path+".timing.type: default")
 	}
@@ -113,8 +112,11 @@ func (e *Engine) spec(w *WorkerRole) EngineSpec {
 		TensorParallel:          w.Parallelism.Tensor,
 		PipelineParallel:        w.Parallelism.Pipeline,
 		StartupMS:               w.StartupSeconds * 1000,
+		Host:                    w.KVCache.HostOffload.spec(w.KVCache.blockTokens(e.Backend), w.KVCache.BytesPerToken),
+		G3:                      w.KVCache.G3Offload.spec(),
 		Deployment:              e.deployment(w),
 	}
+	out.Host.LayoutDerived = out.Host.Shared
 	if e.ContextTokens == 0 {
 		out.MaxModelLen = Unlimited
 	}
@@ -134,6 +136,7 @@ func (e *Engine) deployment(w *WorkerRole) DeploymentSpec {
 		MoETensor: w.Parallelism.MoETensor, MoEExpert: w.Parallelism.MoEExpert,
 		GEMMQuant: w.Timing.GEMMQuantMode, MoEQuant: w.Timing.MoEQuantMode, FMHAQuant: w.Timing.FMHAQuantMode, KVQuant: w.Timing.KVCacheQuantMode,
 		EstimateBlocks: w.KVCache.Capacity.Type == typeDefault, ModelContext: e.ContextTokens == 0 && e.Backend == BackendVLLM,
+		CacheBytes: w.KVCache.HostOffload != nil && w.KVCache.BytesPerToken == 0,
 	}
 	if f := w.KVCache.Capacity.MemoryFraction; f != nil {
 		out.MemoryFraction = *f

@@ -258,6 +258,9 @@ type EngineSpec struct {
 	StartupMS float64
 	// SGLang has the settings that only BackendSGLang reads.
 	SGLang SGLangSpec
+	// Host and G3 are the cache levels behind a rank's KV pool.
+	Host HostOffloadSpec
+	G3   G3OffloadSpec
 	// Deployment is what measured data is looked up by.
 	Deployment DeploymentSpec
 }

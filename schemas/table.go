@@ -28,6 +28,9 @@ type Table struct {
 	// Agentic tables exist for sources whose format may hold a dependency graph (see
 	// TraceFormat.MayBeAgentic), and are left out for every other.
 	Agentic bool
+	// Offload tables exist for runs with a host cache (see RunSpec.HostOffload), and are left out for
+	// every other.
+	Offload bool
 }
 
 // Schema returns the Arrow schema, with the table's name and version as metadata.

@@ -111,6 +111,8 @@ var RequestResults = Table{Name: "request_results", Version: 1, Stage: "simulate
 	{"decode_route_overlap_tokens", tInt32, true, "cached prompt tokens that the placement in the decode pool reported"},
 	{"admission_count", tInt32, false, "admissions, readmissions included"},
 	{"readmission_count", tInt32, false, "admissions after a preemption"},
+	{"first_admission_g1_reused_input_tokens", tInt32, true, "of the cached tokens at its first admission, those that were on the GPU; null where its workers have no host cache"},
+	{"first_admission_host_reused_input_tokens", tInt32, true, "those that came back from the host cache"},
 }}
 
 // Passes holds the completed forward passes.
@@ -154,6 +156,8 @@ var Admissions = Table{Name: "admissions", Version: 1, Stage: "simulate", Doc: "
 	{"worker", tInt32, false, "scheduler id of the rank"},
 	{"at_ms", tFloat64, false, "start of the pass"},
 	{"reused_input_tokens", tInt32, false, "tokens found in cache"},
+	{"g1_reused_input_tokens", tInt32, true, "of these the tokens that were on the GPU; first admissions of workers with a host cache only"},
+	{"host_reused_input_tokens", tInt32, true, "those that came back from the host cache"},
 }}
 
 // Routing holds every placement decision.
@@ -222,4 +226,4 @@ var Run = Table{Name: "run", Version: 1, Stage: "simulate", Doc: "the run itself
 }}
 
 // AllTables lists every table in the order of the stages.
-var AllTables = []*Table{&Requests, &Blocks, &AuthoredOutputs, &SourcePlays, &SourceNodes, &SourceEdges, &Nodes, &Edges, &Chains, &NodeOutputs, &Plays, &PlayNodes, &RequestResults, &Passes, &TokenGaps, &Admissions, &Routing, &RoutingCandidates, &Transfers, &Lifecycle, &Ticks, &TickWorkers, &TickPasses, &Run, &PlayRuns, &NodeRuns, &SnapshotNodes, &Preparations, &IdleShifts, &AgenticRun}
+var AllTables = []*Table{&Requests, &Blocks, &AuthoredOutputs, &SourcePlays, &SourceNodes, &SourceEdges, &Nodes, &Edges, &Chains, &NodeOutputs, &Plays, &PlayNodes, &RequestResults, &Passes, &TokenGaps, &Admissions, &Routing, &RoutingCandidates, &Transfers, &Lifecycle, &Ticks, &TickWorkers, &TickPasses, &Run, &HostDomains, &HostTransfers, &HostEvictions, &HostFences, &G3Transfers, &G3Run, &PlayRuns, &NodeRuns, &SnapshotNodes, &Preparations, &IdleShifts, &AgenticRun}

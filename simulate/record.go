@@ -128,6 +128,7 @@ func (r *recorder) admission(q *engine.Request, pool schemas.Pool, before int32,
 	b.Node[i], b.Ordinal[i], b.PoolOrdinal[i] = q.Node, before+q.Admissions-1, q.Admissions-1
 	b.Pool[i], b.Worker[i] = pool, q.Worker
 	b.AtMS[i], b.ReusedInputTokens[i] = atMS, reused
+	b.G1Reused[i], b.HostReused[i] = -1, -1
 	if b.N++; b.N == len(b.Node) {
 		take(r, r.sink.Admissions, &r.admissions)
 		r.admissions.Clear()
@@ -242,6 +243,7 @@ func (r *recorder) row(q *engine.Request, terminalMS float64) (b *schemas.Result
 	b.InputTokens[i], b.RequestedOutputTokens[i], b.OutputTokens[i] = int32(q.Prompt), int32(q.Requested), int32(q.Output)
 	b.ReusedInputTokens[i], b.FirstAdmissionReused[i] = q.Reused, q.FirstReused
 	b.Worker[i], b.AdmissionCount[i], b.ReadmissionCount[i] = q.Worker, q.Admissions, max(q.Admissions-1, 0)
+	b.FirstAdmissionG1[i], b.FirstAdmissionHost[i] = -1, -1
 	return b, i
 }
 

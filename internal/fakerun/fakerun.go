@@ -135,12 +135,14 @@ func fillRequests(sink schemas.Sink, s Shape, batchRows int) error {
 		results.PrefillAdmitMS[i], results.SourceHeldMS[i], results.DestinationReservedMS[i], results.DestinationActivatedMS[i] = nan, nan, nan, nan
 		results.DecodeAdmitMS[i], results.SourceReleasedMS[i] = nan, nan
 		results.AdmissionCount[i], results.ReadmissionCount[i] = 1, 0
+		results.FirstAdmissionG1[i], results.FirstAdmissionHost[i] = -1, -1
 
 		j := admissions.N
 		admissions.N++
 		admissions.Node[j], admissions.Ordinal[j], admissions.PoolOrdinal[j] = n, 0, 0
 		admissions.Pool[j], admissions.Worker[j] = schemas.PoolAggregated, worker
 		admissions.AtMS[j], admissions.ReusedInputTokens[j] = results.FirstAdmitMS[i], results.ReusedInputTokens[i]
+		admissions.G1Reused[j], admissions.HostReused[j] = -1, -1
 
 		k := routing.N
 		routing.N++

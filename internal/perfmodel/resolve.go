@@ -15,31 +15,36 @@ type Names struct {
 	File string
 	// Model, System and Version are the paths of these fields.
 	Model, System, Version string
+	// HostOffload are the paths of the mappings of the host cache, by pool.
+	HostOffload [3]string
 }
 
 // DocumentNames are the paths of a predict document.
 func DocumentNames(file string) Names {
-	return Names{File: file, Model: "engine.model", System: "engine.hardware", Version: "engine.backend_version"}
+	return Names{File: file, Model: "engine.model", System: "engine.hardware", Version: "engine.backend_version", HostOffload: schemas.DocumentOffloadPaths}
 }
 
 // CallNames are the paths of a call.
 func CallNames(file string) Names {
 	const config = "timing_model.config."
-	return Names{File: file, Model: config + "model", System: config + "system", Version: config + "backend_version"}
+	return Names{File: file, Model: config + "model", System: config + "system", Version: config + "backend_version", HostOffload: schemas.CallOffloadPaths}
 }
 
 // Resolve fills in what the workers of a specification leave to the model and the measured data: the
 // timing of passes, KV blocks, the longest sequence and the bytes of a token (spec 09 sections 8 and
-// 9). It changes nothing else, and reads nothing when no worker needs data. Errors name the document;
-// one about an unknown name that the KV blocks depend on is a schemas.Problems, as the reference
-// refuses it when it reads the document.
+// 9), and checks what then is known of the host caches. It changes nothing else, and reads nothing when
+// no worker needs data. Errors name the document; one about an unknown name that the size of a cache
+// depends on is a schemas.Problems, as the reference refuses it when it reads the document.
 func Resolve(spec *schemas.RunSpec, names Names) error {
 	for i := range spec.Pools {
 		if err := resolve(spec, &spec.Pools[i]); err != nil {
 			return names.explain(err, &spec.Pools[i].Engine)
 		}
 	}
-	return nil
+	if problem, ok := errors.AsType[*schemas.OffloadProblem](spec.CheckOffload()); ok {
+		return problem.At(names.File, names.HostOffload)
+	}
+	return spec.Simulated(names.File, names.HostOffload)
 }
 
 // explain puts the document and the field in front of an error.
@@ -49,7 +54,7 @@ func (n *Names) explain(err error, e *schemas.EngineSpec) error {
 		return fmt.Errorf("%s: %w", n.File, err)
 	}
 	path := map[string]string{UnknownModel: n.Model, UnknownSystem: n.System, UnknownVersion: n.Version}[unknown.What]
-	if e.Deployment.EstimateBlocks && unknown.What != UnknownVersion {
+	if (e.Deployment.EstimateBlocks || e.Deployment.CacheBytes) && unknown.What != UnknownVersion {
 		return schemas.Problems{{File: n.File, Path: path, Message: err.Error()}}
 	}
 	return fmt.Errorf("%s: %s: %w", n.File, path, err)
@@ -67,7 +72,7 @@ func resolve(spec *schemas.RunSpec, pool *schemas.PoolSpec) error {
 		switch unknown, ok := errors.AsType[*UnknownError](err); {
 		case err == nil:
 			e.MaxModelLen = n
-		case ok && unknown.What == UnknownModel && spec.Source.Format.MayBeAgentic() && !e.NeedsData() && !d.TransferBytes:
+		case ok && unknown.What == UnknownModel && spec.Source.Format.MayBeAgentic() && !e.NeedsData() && !d.TransferBytes && !d.CacheBytes:
 			// The target model of plays may be a label: without data to look up, it sets no limit.
 		default:
 			return err
@@ -79,6 +84,13 @@ func resolve(spec *schemas.RunSpec, pool *schemas.PoolSpec) error {
 			return err
 		}
 		spec.Transfer.BytesPerToken = n
+	}
+	if d.CacheBytes {
+		n, err := KVBytesPerToken(d.Model, e.TensorParallel, d.KVQuant)
+		if err != nil {
+			return err
+		}
+		e.Host.BytesPerToken, e.Host.BlockBytes = n, n*e.BlockTokens
 	}
 	if !e.NeedsData() {
 		return nil
@@ -102,10 +114,25 @@ func resolve(spec *schemas.RunSpec, pool *schemas.PoolSpec) error {
 		return err
 	}
 	e.Timing.Passes = estimator.Pricer()
+	if e.Host.LayoutDerived {
+		if e.Host.LayoutID, err = layoutID(o); err != nil {
+			return err
+		}
+	}
 	if spec.Stack == schemas.StackDynamo {
 		e.Timing.KVOffset, e.Timing.DecodeFloorMS = 1, 1
 	}
 	return nil
+}
+
+// layoutID identifies the layout of KV blocks beside what schemas.RunSpec.CheckOffload compares by itself: what
+// measured data adds (spec 10 section 1). The generation of the GPUs stands for the attention kernel.
+func layoutID(o Options) (string, error) {
+	_, d, t, err := prepare(o)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("data %s, pipeline %d, KV %v, SM generation %d", t.Version(), o.Parallel.Pipeline, d.Modes.KV, d.Generation), nil
 }
 
 // optionsOf is the deployment of a pool's workers.

@@ -242,14 +242,17 @@ func (r *runner) prepare(ctx context.Context) (err error) {
 	case r.front.workload == nil:
 		r.front.workload, err = r.front.from.workload()
 	}
-	return err
+	if err != nil || r.front.workload.Graph == nil {
+		return err
+	}
+	return r.Spec.CheckAgenticOffload()
 }
 
 // selected lists the tables to write.
 func (r *runner) selected() []string {
 	var names []string
 	for _, t := range schemas.AllTables {
-		if t.Agentic && !r.Spec.Source.Format.MayBeAgentic() {
+		if t.Agentic && !r.Spec.Source.Format.MayBeAgentic() || t.Offload && !r.Spec.HostOffload() {
 			continue
 		}
 		records := t == &schemas.Admissions || t == &schemas.Routing

@@ -31,7 +31,11 @@ key-value metadata (` + "`dynosim.table`, `dynosim.version`" + `) and in ` + "`m
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s |\n", t.Name, t.Name, t.Stage, escape(t.Doc))
 	}
 	for _, t := range schemas.AllTables {
-		fmt.Fprintf(&b, "\n## %s\n\nVersion %d, written by %s. A row is %s.\n\n", t.Name, t.Version, t.Stage, escape(t.Doc))
+		only := ""
+		if t.Offload {
+			only = " Only runs with a host cache have it."
+		}
+		fmt.Fprintf(&b, "\n## %s\n\nVersion %d, written by %s. A row is %s.%s\n\n", t.Name, t.Version, t.Stage, escape(t.Doc), only)
 		b.WriteString("| column | type | null | meaning |\n| --- | --- | --- | --- |\n")
 		for _, c := range t.Columns {
 			null := ""

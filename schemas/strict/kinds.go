@@ -214,6 +214,19 @@ func (f *Field) Synonym(spelling, word string) *Field {
 	return f
 }
 
+// Refuse adds a hint to the message about a word that a Choice does not have.
+func (f *Field) Refuse(word, hint string) *Field {
+	choice := f.decode
+	f.decode = func(d *decoder, path string, n *Node) {
+		if n.Kind == TextKind && n.Text == word {
+			d.fail(path, n, "got %s, want %s; %s", n.Describe(), f.expectation(), hint)
+			return
+		}
+		choice(d, path, n)
+	}
+	return f
+}
+
 // Strings is a nonempty list of nonempty texts.
 func Strings(name string, dst *[]string, doc string) *Field {
 	f := &Field{name: name, doc: doc, want: "a nonempty list of texts"}

@@ -1,5 +1,5 @@
 -- What records of all runs have from the first admission on, in the order of a record's keys, and the time of arrival. The two
--- histories are filled in from 30_routing.sql and 40_admissions.sql.
+-- histories are filled in from 30_routing.sql and 40_admissions.sql. A column whose name ends in ? is left out when it is null.
 CREATE OR REPLACE VIEW record_fields AS
 SELECT
     node,
@@ -16,6 +16,8 @@ SELECT
     requested_output_tokens AS requested_output_length,
     output_tokens AS output_length,
     reused_input_tokens,
+    first_admission_g1_reused_input_tokens AS "first_admission_g1_reused_input_tokens?",
+    first_admission_host_reused_input_tokens AS "first_admission_host_reused_input_tokens?",
     prefill_worker AS prefill_worker_idx,
     worker AS decode_worker_idx,
     prefill_admit_ms,

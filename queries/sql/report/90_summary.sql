@@ -1,9 +1,11 @@
 -- The summary: one row, its columns in the order of the keys of prediction.json. A column whose name ends in ? is
--- left out when it is null. The real time of the simulation is not in the tables: set it before, as in
+-- left out when it is null, and one whose name ends in :json is JSON already. The real time of the simulation is not in the tables: set it before, as in
 --   SET VARIABLE wall_time_ms = 250.0;
 SELECT
     'lru' AS kv_eviction_policy,
     committed_prefill_tokens,
+    g2_domains AS "g2_domains?:json",
+    g3_offload AS "g3_offload?:json",
     num_requests,
     completed_requests,
     total_input_tokens,
@@ -45,7 +47,7 @@ SELECT
     e2e.p90 AS p90_e2e_latency_ms, e2e.p95 AS p95_e2e_latency_ms, e2e.p99 AS p99_e2e_latency_ms, e2e.std AS std_e2e_latency_ms,
     rate.mean AS mean_output_token_throughput_per_user, rate.min AS min_output_token_throughput_per_user, rate.max AS max_output_token_throughput_per_user, rate.median AS median_output_token_throughput_per_user, rate.p75 AS p75_output_token_throughput_per_user,
     rate.p90 AS p90_output_token_throughput_per_user, rate.p95 AS p95_output_token_throughput_per_user, rate.p99 AS p99_output_token_throughput_per_user, rate.std AS std_output_token_throughput_per_user
-FROM counts, throughput, work, workers, goodput,
+FROM counts, throughput, work, workers, goodput, offload_shown,
     (FROM latency WHERE metric = 'ttft') AS ttft,
     (FROM latency WHERE metric = 'ttst') AS ttst,
     (FROM latency WHERE metric = 'tpot') AS tpot,
