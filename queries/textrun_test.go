@@ -23,6 +23,13 @@ type population struct {
 	routing    schemas.RoutingBatch
 	nodes      metrics.NodeColumns
 	run        metrics.RunRow
+
+	domains      schemas.HostDomainBatch
+	hostMoves    schemas.HostTransferBatch
+	evictions    schemas.HostEvictionBatch
+	fences       schemas.HostFenceBatch
+	storageMoves schemas.G3TransferBatch
+	storage      schemas.G3RunBatch
 }
 
 func newPopulation() *population {
@@ -47,7 +54,13 @@ func (p *population) write(tb testing.TB) *rundir.Dir {
 	_, err3 := sink.Gaps.Take(&p.gaps)
 	_, err4 := sink.Admissions.Take(&p.admissions)
 	_, err5 := sink.Routing.Take(&p.routing)
-	for _, err := range []error{err1, err2, err3, err4, err5, r.WriteNodes(p.nodes), r.WriteRun(p.run), r.Close(), dir.WriteManifest(rundir.Manifest{})} {
+	_, err6 := sink.HostDomains.Take(&p.domains)
+	_, err7 := sink.HostTransfers.Take(&p.hostMoves)
+	_, err8 := sink.HostEvictions.Take(&p.evictions)
+	_, err9 := sink.HostFences.Take(&p.fences)
+	_, err10 := sink.G3Transfers.Take(&p.storageMoves)
+	_, err11 := sink.G3Run.Take(&p.storage)
+	for _, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8, err9, err10, err11, r.WriteNodes(p.nodes), r.WriteRun(p.run), r.Close(), dir.WriteManifest(rundir.Manifest{})} {
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -92,7 +105,8 @@ func withoutHandoff(b *schemas.ResultBatch, i int) {
 // does not tell.
 var columnNames = map[string]string{
 	"first_admission_reused_input_tokens": "FirstAdmissionReused", "admission_ordinal": "Ordinal", "routing_ordinal": "Ordinal",
-	"pool_admission_ordinal": "PoolOrdinal",
+	"pool_admission_ordinal": "PoolOrdinal", "g1_reused_input_tokens": "G1Reused", "host_reused_input_tokens": "HostReused",
+	"first_admission_g1_reused_input_tokens": "FirstAdmissionG1", "first_admission_host_reused_input_tokens": "FirstAdmissionHost",
 }
 
 // field finds the field of a column: prefill_kv_tokens is PrefillKVTokens.
@@ -117,6 +131,8 @@ func parsePopulation(text string) (*population, error) {
 	p := newPopulation()
 	batches := map[string]any{
 		"request_results": &p.results, "passes": &p.passes, "token_gaps": &p.gaps, "admissions": &p.admissions, "routing": &p.routing,
+		"host_domains": &p.domains, "host_transfers": &p.hostMoves, "host_evictions": &p.evictions, "host_fences": &p.fences,
+		"g3_transfers": &p.storageMoves, "g3_run": &p.storage,
 	}
 	var table string
 	var columns []string
@@ -200,21 +216,29 @@ func (p *population) addNode(columns, words []string) error {
 	return nil
 }
 
+// names are the words of codes.
+var names = map[reflect.Type][]string{
+	reflect.TypeFor[schemas.Status]():           schemas.StatusNames,
+	reflect.TypeFor[schemas.Pool]():             schemas.PoolNames,
+	reflect.TypeFor[schemas.HostTransferKind](): schemas.HostTransferKindNames,
+	reflect.TypeFor[schemas.G3TransferKind]():   schemas.G3TransferKindNames,
+}
+
 // set parses a value into a field or an element.
 func set(v reflect.Value, word string) error {
 	switch {
-	case v.Type() == reflect.TypeFor[schemas.Status]():
-		i := slices.Index(schemas.StatusNames, word)
+	case names[v.Type()] != nil:
+		i := slices.Index(names[v.Type()], word)
 		if i < 0 {
-			return fmt.Errorf("there is no status %q", word)
+			return fmt.Errorf("there is no %s %q", v.Type(), word)
 		}
 		v.SetUint(uint64(i))
-	case v.Type() == reflect.TypeFor[schemas.Pool]():
-		i := slices.Index(schemas.PoolNames, word)
-		if i < 0 {
-			return fmt.Errorf("there is no pool %q", word)
+	case v.Kind() == reflect.Uint64:
+		n, err := strconv.ParseUint(word, 10, 64)
+		if err != nil {
+			return err
 		}
-		v.SetUint(uint64(i))
+		v.SetUint(n)
 	case v.Kind() == reflect.String:
 		v.SetString(word)
 	case v.Kind() == reflect.Float64:

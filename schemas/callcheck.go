@@ -348,9 +348,11 @@ func (a *EngineArgs) checkOffload(r *strict.Report, at func(string) string) {
 			r.Fail(at("native_host_offload"), "needs enable_prefix_caching: true")
 		case e.NextN != nil || a.nextN() > 0:
 			r.Fail(at("native_host_offload"), "excludes speculative decoding (aic_nextn)")
+		case e.StateCache != nil || e.KVCacheGroups != nil:
+			r.Fail(at("native_host_offload"), "excludes state_cache and kv_cache_groups")
 		case e.KVCacheBytesPerToken == nil && r.OK(at("kv_cache_bytes_per_token")):
 			r.Fail(at("native_host_offload"), "needs kv_cache_bytes_per_token, the size of a cached token")
-		case h.Scope == ScopeCluster && strings.TrimSpace(h.LayoutID) == "":
+		case h.Scope == ScopeCluster && (h.LayoutID == nil || strings.TrimSpace(*h.LayoutID) == ""):
 			r.Fail(at("native_host_offload.kv_layout_id"), "required with scope: cluster_shared; want text that is not blank")
 		}
 	}

@@ -21,8 +21,8 @@ type HostOffload struct {
 	SharedD2HBandwidthGBps             float64
 	SharedH2DBandwidthGBps             float64
 	LatencyToFirstByteMS               float64
-	// LayoutID exists in the engine mapping only.
-	LayoutID string
+	// LayoutID exists in the engine mapping only; nil is not given.
+	LayoutID *string
 }
 
 func (h *HostOffload) fields() *strict.Object {
@@ -44,7 +44,7 @@ func (h *HostOffload) fields() *strict.Object {
 // nativeFields is fields with the key that only the engine mapping has.
 func (h *HostOffload) nativeFields() *strict.Object {
 	out := h.fields()
-	out.Fields = append(out.Fields, strict.String("kv_layout_id", &h.LayoutID, "Identity of the block layout; required for cluster_shared.").Nullable())
+	out.Fields = append(out.Fields, strict.OptionalString("kv_layout_id", &h.LayoutID, "Identity of the block layout; required for cluster_shared."))
 	return out
 }
 

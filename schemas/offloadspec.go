@@ -94,13 +94,17 @@ func (h *HostOffload) spec(blockTokens, bytesPerToken int64) HostOffloadSpec {
 	if h == nil {
 		return HostOffloadSpec{}
 	}
-	return HostOffloadSpec{
+	out := HostOffloadSpec{
 		Enabled: true, Shared: h.Scope == ScopeCluster, Blocks: h.HostBlocks,
 		BytesPerToken: bytesPerToken, BlockBytes: blockTokens * bytesPerToken,
 		D2HGBps: h.D2HBandwidthGBps, H2DGBps: h.H2DBandwidthGBps,
 		SharedD2HGBps: h.SharedD2HBandwidthGBps, SharedH2DGBps: h.SharedH2DBandwidthGBps,
-		LatencyMS: h.LatencyToFirstByteMS, LayoutID: h.LayoutID,
+		LatencyMS: h.LatencyToFirstByteMS,
 	}
+	if h.LayoutID != nil {
+		out.LayoutID = *h.LayoutID
+	}
+	return out
 }
 
 // spec is the storage as the run specification has it; nil is none.
