@@ -37,6 +37,7 @@ func (c *cluster) scalingTick() (changed bool, err error) {
 	if c.done() {
 		return false, nil
 	}
+	c.catchUpAll(c.now)
 	w := c.watch
 	s := &w.snapshot
 	s.Ordinal, s.NowMS, s.Traffic = int64(w.ordinal), c.now, w.traffic
@@ -142,13 +143,13 @@ func (c *cluster) lookMS() float64 {
 
 // done reports whether nothing is left but ticks and workers that become ready (spec 05 section 8.1).
 func (c *cluster) done() bool {
-	return c.inSystem == 0 && (c.handoffs == nil || c.handoffs.open == 0) && len(c.events) == c.passive && len(c.launched) == 0 && c.source.exhausted()
+	return c.inSystem == 0 && (c.handoffs == nil || c.handoffs.open == 0) && len(c.events) == c.passive+c.stale && len(c.launched) == 0 && c.source.exhausted()
 }
 
 // ticksOnly reports whether only ticks are left of a policy that will not change anything any more,
 // although the work is not done: the run is stuck.
 func (c *cluster) ticksOnly() bool {
-	return len(c.events) == c.passive && len(c.readyMS) == 0 && math.IsInf(c.limit, 1) && math.IsInf(c.source.nextReady(), 1) &&
+	return len(c.events) == c.passive+c.stale && len(c.readyMS) == 0 && math.IsInf(c.limit, 1) && math.IsInf(c.source.nextReady(), 1) &&
 		c.watch.policy != nil && c.watch.policy.Settled()
 }
 

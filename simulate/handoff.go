@@ -130,6 +130,7 @@ func (c *cluster) execute(t task) error {
 	case startTransfer:
 		return c.transfer(t.slot)
 	case activateDestination:
+		c.touchRank(decode, c.requests.Slots[t.slot].Worker)
 		w, k := decode.rank(c.requests.Slots[t.slot].Worker)
 		if w.busy {
 			w.park(decode.rankOf(c.requests.Slots[t.slot].Worker), t)
@@ -175,6 +176,7 @@ func (c *cluster) placeIn(p *pool, t task) error {
 // the prompt, overlapTokens were believed to be cached there.
 func (c *cluster) deliver(p *pool, slot, id, rank, overlapTokens int32) {
 	scheduler := id*int32(p.ranks) + rank
+	c.touch(p, id)
 	if c.handoffs == nil {
 		c.requests.Slots[slot].Worker = scheduler
 		p.submit(slot, id, rank)
@@ -266,6 +268,7 @@ func (c *cluster) endSource(t task) {
 	if twin >= 0 {
 		// A worker that drains may be gone by now when it rejected the request.
 		w, rank := p.workers[h.prefillWorker/int32(p.ranks)], p.rankOf(h.prefillWorker)
+		c.touchRank(p, h.prefillWorker)
 		if w.busy {
 			w.park(rank, t)
 			return
@@ -293,6 +296,7 @@ func (c *cluster) endSource(t task) {
 func (c *cluster) cancelDestination(t task) {
 	r, p := &c.requests.Slots[t.slot], &c.pools[1]
 	if r.Stage != engine.Plain {
+		c.touchRank(p, r.Worker)
 		w, k := p.rank(r.Worker)
 		if w.busy {
 			w.park(p.rankOf(r.Worker), t)

@@ -108,8 +108,13 @@ type cluster struct {
 	passive   int
 	// inSystem counts the requests that concurrency load compares with its limit.
 	inSystem int64
-	// visited is the latest end of a pass that ran ahead of the clock.
+	// visited is the latest end of a pass without an instant of its own.
 	visited float64
+	// ending is the pass end that is delivered right now, its time NaN without one; stale counts the
+	// events of passes that do not come true, stoppedMS is where the time limit stopped the run.
+	ending    event
+	stale     int
+	stoppedMS float64
 	// session has the session of each live slot.
 	session []int32
 	// launched lists the passes started at this instant.
@@ -153,6 +158,10 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 	if spec.Disaggregated() {
 		c.handoffs = newHandoffs(spec)
 	}
+	for i := range c.pools {
+		p := &c.pools[i]
+		p.behind = c.coupled() && !p.logs && p.ranks == 1
+	}
 	c.watchStart()
 	return c, nil
 }
@@ -192,13 +201,14 @@ func (c *cluster) run(ctx context.Context) error {
 			return nil
 		}
 		next := c.source.nextReady()
-		if len(c.events) > 0 {
+		if c.nextEvent() {
 			next = min(next, c.events[0].at)
 		}
 		if math.IsInf(next, 1) || c.watch != nil && c.ticksOnly() {
 			return c.stuck()
 		}
 		if next > c.limit {
+			c.stoppedMS = c.limit
 			return nil
 		}
 		for c.watch != nil && c.watch.samples.nextMS < next {
@@ -397,7 +407,7 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 			end = max(end, k.Decide(c.now, w.count))
 		}
 	}
-	if !(end-c.now < maxPassMS) {
+	if !(end-c.now < engine.MaxPassMS) {
 		return false, 0, c.tooLong(p, id, c.now, end)
 	}
 	if w.sight != nil {
@@ -450,6 +460,7 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 
 // finish records the requests that the time limit cut off and hands over the last rows.
 func (c *cluster) finish() error {
+	c.catchUpAll(max(c.now, c.stoppedMS))
 	if c.visited > c.now {
 		c.advance(c.visited)
 	}

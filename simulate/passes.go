@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/dynosim/dynosim/simulate/engine"
@@ -16,11 +17,15 @@ type launched struct {
 
 // endPasses delivers the passes that end now.
 func (c *cluster) endPasses() (changed bool) {
-	for len(c.events) > 0 && c.events[0].at == c.now && c.events[0].class == passEnd {
-		e := c.events.Pop()
-		c.endPass(&c.pools[e.pool], e.worker)
+	for c.nextEvent() && c.events[0].at == c.now && c.events[0].class == passEnd {
+		c.ending = c.events.Pop()
+		p, id := &c.pools[c.ending.pool], c.ending.worker
+		c.runAhead(p, id)
+		p.workers[id].ahead.dueMS = math.NaN()
+		c.endPass(p, id)
 		changed = true
 	}
+	c.ending.at = math.NaN()
 	return changed
 }
 
@@ -88,6 +93,9 @@ func (c *cluster) startPasses(p *pool) (changed bool, err error) {
 		}
 	}
 	p.aside = p.aside[:0]
+	if p.sweptMS != c.now {
+		p.sweptMS, p.sweptTo = c.now, -1
+	}
 	for p.lowest < len(p.ready) {
 		i := p.lowest
 		if p.ready[i] == 0 {
@@ -97,12 +105,14 @@ func (c *cluster) startPasses(p *pool) (changed bool, err error) {
 		bit := bits.TrailingZeros64(p.ready[i])
 		p.ready[i] &^= 1 << bit
 		id := int32(i<<6 | bit)
+		p.sweptTo = max(p.sweptTo, id)
 		started, err := c.startPass(p, id)
 		if err != nil {
 			return changed, err
 		}
 		changed = changed || started
 	}
+	p.sweptTo = math.MaxInt32
 	return changed, nil
 }
 
@@ -141,10 +151,8 @@ func (c *cluster) launch() error {
 		ceiling = min(ceiling, c.lookMS())
 	}
 	horizon := min(c.source.nextReady(), ceiling)
-	// Requests that end on one worker release others in a closed loop or a session.
-	// The two pools of a disaggregated run drive each other.
-	coupled := c.source.sessions != nil || c.source.limit > 0 || c.handoffs != nil || c.source.plays != nil
-	// So do first tokens and ends while requests wait in a router.
+	coupled := c.coupled()
+	// First tokens and ends release requests while these wait in a router.
 	waiting := c.router != nil && c.router.waiting() > 0
 	coupled = coupled || waiting
 	for i := len(c.launched) - 2; i >= 0 && coupled; i-- {
@@ -153,13 +161,17 @@ func (c *cluster) launch() error {
 	// In turn, everyone knows which of the arrivals to come are whose.
 	inTurn := !coupled && c.router == nil
 	for _, l := range c.launched {
+		if l.pool.behind {
+			c.forecast(l.pool, l.worker, l.end, ceiling)
+			continue
+		}
 		until := horizon
 		if inTurn {
 			until = min(c.source.readyAfter(l.pool.turnsUntil(l.worker)), ceiling)
 		}
 		if coupled {
 			until = min(until, l.others)
-			if len(c.events) > 0 {
+			if c.nextEvent() {
 				until = min(until, c.events[0].at)
 			}
 		}
@@ -167,10 +179,16 @@ func (c *cluster) launch() error {
 		if err != nil {
 			return err
 		}
-		c.events.Push(event{at: end, class: passEnd, pool: l.pool.index(), worker: l.worker, ordinal: l.pool.workers[l.worker].pass})
+		c.queueEnd(l.pool, l.worker, end)
 	}
 	c.launched = c.launched[:0]
 	return nil
+}
+
+// coupled reports whether workers drive each other: requests that end on one of them release others
+// in a closed loop, a session or a play, and the two pools of a disaggregated run do.
+func (c *cluster) coupled() bool {
+	return c.source.sessions != nil || c.source.limit > 0 || c.handoffs != nil || c.source.plays != nil
 }
 
 // coast runs the passes of a worker ahead of the clock while they end before horizon and
@@ -199,16 +217,13 @@ func (c *cluster) coast(p *pool, id int32, end, horizon float64, waiting bool) (
 		w.count++
 		c.visited = max(c.visited, end)
 		start := end
-		if end = rank.Coast(); !(end-start < maxPassMS) {
+		if end = rank.Coast(); !(end-start < engine.MaxPassMS) {
 			return end, c.tooLong(p, id, start, end)
 		}
 	}
 	return end, nil
 }
 
-// maxPassMS bounds the length of a pass: what 64 bits of nanoseconds hold, 570 years.
-const maxPassMS = 1.8e13
-
 func (c *cluster) tooLong(p *pool, id int32, start, end float64) error {
-	return invariantf("%sworker %d: a pass at %g ms would last %g ms; the longest simulated pass is %g ms", p.prefix(), id, start, end-start, float64(maxPassMS))
+	return invariantf("%sworker %d: a pass at %g ms would last %g ms; the longest simulated pass is %g ms", p.prefix(), id, start, end-start, float64(engine.MaxPassMS))
 }

@@ -47,6 +47,7 @@ func (c *cluster) playArrivals() (changed bool, err error) {
 // beginMeasurement ends the preparation at this instant: the caches stay, what is measured begins.
 func (c *cluster) beginMeasurement() {
 	p := c.source.plays
+	c.catchUpAll(c.now)
 	p.warm.beginMS, p.warm.finishedMS = c.now, c.now
 	c.record.begin(c.now)
 	for i := range c.pools {
@@ -83,6 +84,7 @@ func (c *cluster) settlePlay(r *engine.Request) {
 // cancel ends every request in the system, in the order of the nodes. One inside a pass that runs stays unsettled.
 func (c *cluster) cancel() {
 	p := c.source.plays
+	c.catchUpAll(c.now)
 	var live []int32
 	for slot := range c.requests.Slots {
 		r := &c.requests.Slots[slot]

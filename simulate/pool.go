@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"math"
 	"slices"
 
 	"github.com/dynosim/dynosim/schemas"
@@ -38,6 +39,7 @@ type worker struct {
 	nextRank int
 	// owned counts the requests that the ranks have in any form.
 	owned int32
+	ahead ahead
 	// parked has, for each rank, the actions that wait for the end of the pass in flight; nil
 	// while there never were any.
 	parked [][]task
@@ -104,6 +106,11 @@ type pool struct {
 	lowest int
 	// parked lists the actions that wait for an active worker.
 	parked []task
+	// logs says that the ranks log KV events, behind that workers run behind the clock.
+	logs, behind bool
+	// sweptTo is the last worker that could start a pass at the instant sweptMS.
+	sweptMS float64
+	sweptTo int32
 	// watch is the cluster's.
 	watch *watch
 }
@@ -113,7 +120,7 @@ type pool struct {
 // generated blocks as soon as they are full.
 func (c *cluster) newPool(spec *schemas.PoolSpec, exact, events, each bool) pool {
 	events = events && spec.Pool != schemas.PoolDecode && spec.Engine.PrefixCaching
-	p := pool{role: spec.Pool, watch: c.watch, spec: spec, ranks: int(spec.Engine.DataParallelRanks), build: c.rankBuilder(&spec.Engine, spec.Pool, exact, events, events && each)}
+	p := pool{role: spec.Pool, watch: c.watch, spec: spec, logs: events, sweptMS: math.NaN(), ranks: int(spec.Engine.DataParallelRanks), build: c.rankBuilder(&spec.Engine, spec.Pool, exact, events, events && each)}
 	for range spec.Workers {
 		p.add(active)
 	}
@@ -145,7 +152,7 @@ func (c *cluster) rankBuilder(e *schemas.EngineSpec, role schemas.Pool, exact, e
 // add creates the worker with the next id, active or starting, and returns the id.
 func (p *pool) add(state workerState) int32 {
 	id := int32(len(p.workers))
-	w := &worker{state: state, ranks: make([]engine.Rank, p.ranks), took: make([]bool, p.ranks)}
+	w := &worker{state: state, ahead: ahead{dueMS: math.NaN()}, ranks: make([]engine.Rank, p.ranks), took: make([]bool, p.ranks)}
 	for rank := range w.ranks {
 		w.ranks[rank] = p.build(int(id)*p.ranks + rank)
 	}
@@ -216,6 +223,9 @@ func (p *pool) submit(slot, id, rank int32) {
 		p.wake(id)
 	}
 }
+
+// swept reports whether a worker that had a pass to start at the instant has started it.
+func (p *pool) swept(id int32, nowMS float64) bool { return p.sweptMS == nowMS && id <= p.sweptTo }
 
 // index is the pool's place in cluster.pools, which orders its events.
 func (p *pool) index() uint8 {

@@ -13,6 +13,7 @@ const shownWaits = 20
 // stuck decides what it means that no instant is left: the end, or an error that says who waits
 // for what.
 func (c *cluster) stuck() error {
+	c.catchUpAll(c.now)
 	open := c.requests.Live()
 	if open == 0 && (c.source.exhausted() || c.source.plays.aborted()) {
 		return nil

@@ -85,6 +85,7 @@ func (c *cluster) finishTelemetry() {
 // sample records the gauges of all workers and, but for the baseline, what happened since the last
 // sample.
 func (c *cluster) sample(kind schemas.TickKind) {
+	c.catchUpAll(c.now)
 	t := &c.watch.samples
 	b := c.record.ticks
 	i := b.N

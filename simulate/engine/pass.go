@@ -57,6 +57,9 @@ type Pass struct {
 	Repeat Repeat
 }
 
+// MaxPassMS bounds the length of a pass: what 64 bits of nanoseconds hold, 570 years.
+const MaxPassMS = 1.8e13
+
 // Repeat tells what becomes of a worker after a pass without effect or duration (spec 05
 // section 8.3).
 type Repeat int
@@ -134,6 +137,11 @@ type Rank interface {
 	// that no arrival before its end changes it; Coast runs that pass.
 	Coasting() bool
 	Coast() (endMS float64)
+	// Forecast appends to ahead, up to its capacity, the durations of the passes that Coast
+	// would run next, as far as one ends at untilMS or ends a request, that one included. It
+	// changes nothing. CoastFor is Coast with the duration that was forecast.
+	Forecast(untilMS float64, ahead []float64) []float64
+	CoastFor(durationMS float64)
 	// Events are the KV events since they were last taken, none unless the rank logs them:
 	// those of the passes decided since then, and of commands. They are valid until the next
 	// call of the rank.

@@ -63,13 +63,13 @@ func (m *Model) measuredPrefill(requests, prompt, cached int64) float64 {
 }
 
 // measuredDecode is DecodeMS from measured data.
-func (m *Model) measuredDecode(requests, tokens int64) float64 {
+func (m *Model) measuredDecode(requests, tokens int64) (float64, error) {
 	mean := tokens/requests + m.kvOffset
 	ms, err := m.passes.DecodeMS(requests, mean)
 	if err != nil {
-		panic(&QueryError{fmt.Errorf("a decode pass of %d requests with %d cached tokens each cannot be timed: %w", requests, mean, err)})
+		return 0, fmt.Errorf("a decode pass of %d requests with %d cached tokens each cannot be timed: %w", requests, mean, err)
 	}
-	return Step(max(ms, m.decodeFloor), m.decodeRatio)
+	return Step(max(ms, m.decodeFloor), m.decodeRatio), nil
 }
 
 // PrefillMS is the duration of the prefill part for requests requests whose computed and
@@ -101,12 +101,26 @@ func (m *Model) DecodeMS(requests, tokens int64) float64 {
 		return m.fixedDecode
 	}
 	if m.passes != nil {
-		return m.measuredDecode(requests, tokens)
+		ms, err := m.measuredDecode(requests, tokens)
+		if err != nil {
+			panic(&QueryError{err})
+		}
+		return ms
 	}
 	u := min(float64(tokens)/m.poolTokens, 1.0)
 	a := float64(-25.74 * float64(u*u))
 	b := float64(54.01 * u)
 	return Step(max(float64(a+b)+5.74, 1.0), m.decodeRatio)
+}
+
+// DecodeAhead is DecodeMS of a pass that may never run: ok is false where the measured data
+// cannot price it, which is no error before it does.
+func (m *Model) DecodeAhead(requests, tokens int64) (ms float64, ok bool) {
+	if m.passes != nil && requests > 0 {
+		ms, err := m.measuredDecode(requests, tokens)
+		return ms, err == nil
+	}
+	return m.DecodeMS(requests, tokens), true
 }
 
 // MinDecodeMS is a lower bound on DecodeMS with at least one request.

@@ -23,7 +23,9 @@ func (k *Rank) decideDecode() {
 		for _, slot := range k.promoted {
 			p.DecodeTokens += k.request(slot).Length()
 		}
-		p.DecodeMS = k.cfg.Timing.DecodeMS(n, p.DecodeTokens)
+		if p.DecodeMS = k.forecastMS; p.DecodeMS == 0 {
+			p.DecodeMS = k.cfg.Timing.DecodeMS(n, p.DecodeTokens)
+		}
 		k.group.model = true
 		return
 	}

@@ -139,6 +139,8 @@ type Rank struct {
 	batch                    []int32
 	done, retracted, rejects []int32
 	promptSum, cachedSum     int64
+	// forecastMS is the duration of the decode pass if that was forecast, else 0.
+	forecastMS float64
 
 	// steady requests decode together; see the package comment. lengthSum is the sum of
 	// their lengths at step, squareSum that of the squares, lastStepMS the time of their last tokens but for the fresh ones,

@@ -210,3 +210,29 @@ func (k *Rank) Coast() (endMS float64) {
 	k.Emit(end)
 	return end
 }
+
+// Forecast appends the durations of the passes that Coast would run next; see engine.Rank.
+func (k *Rank) Forecast(untilMS float64, ahead []float64) []float64 {
+	if !k.Coasting() {
+		return ahead
+	}
+	end, free, length := k.pass.EndMS, k.tree.available(), k.lengthSum
+	for step := k.step; step < k.finishes[0].Step && end < untilMS && len(ahead) < cap(ahead); step++ {
+		free -= k.phases.At(step)
+		ms, ok := k.cfg.Timing.DecodeAhead(k.steady, length)
+		if free < 0 || !ok || !(end+ms > end) || !(ms < engine.MaxPassMS) {
+			break
+		}
+		ahead = append(ahead, ms)
+		end += ms
+		length += k.steady
+	}
+	return ahead
+}
+
+// CoastFor is Coast with the duration of the pass.
+func (k *Rank) CoastFor(durationMS float64) {
+	k.forecastMS = durationMS
+	k.Coast()
+	k.forecastMS = 0
+}

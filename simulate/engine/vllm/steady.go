@@ -41,6 +41,31 @@ func (k *Rank) Coasting() bool {
 // Coast decides and emits the next pass of a coasting rank, which begins at the end of the
 // last one, and returns its end.
 func (k *Rank) Coast() (endMS float64) {
+	k.CoastFor(k.cfg.Timing.DecodeMS(k.steady, k.lengthSum))
+	return k.lastEnd
+}
+
+// Forecast appends the durations of the passes that Coast would run next; see engine.Rank.
+func (k *Rank) Forecast(untilMS float64, ahead []float64) []float64 {
+	if !k.Coasting() {
+		return ahead
+	}
+	end, free, length := k.lastEnd, k.pool.Available(), k.lengthSum
+	for step := k.step; step < k.finishes[0].Step && end < untilMS && len(ahead) < cap(ahead); step++ {
+		free -= k.phases.At(step)
+		ms, ok := k.cfg.Timing.DecodeAhead(k.steady, length)
+		if free < 0 || !ok || !(end+ms > end) || !(ms < engine.MaxPassMS) {
+			break
+		}
+		ahead = append(ahead, ms)
+		end += ms
+		length += k.steady
+	}
+	return ahead
+}
+
+// CoastFor is Coast with the duration of the pass.
+func (k *Rank) CoastFor(durationMS float64) {
 	p := &k.pass
 	p.Reset(k.lastEnd)
 	p.Scheduled, p.DecodeRequests, p.DecodeTokens, p.Running = k.steady, k.steady, k.lengthSum, int32(len(k.running))
@@ -51,7 +76,7 @@ func (k *Rank) Coast() (endMS float64) {
 		k.together, k.prompts = true, engine.Moments{}
 		k.measure()
 	}
-	p.DecodeMS = k.cfg.Timing.DecodeMS(p.DecodeRequests, p.DecodeTokens)
+	p.DecodeMS = durationMS
 	p.EndMS = p.StartMS + p.DecodeMS
 	k.advance(p.EndMS)
 	k.prevEnd, k.lastEnd = k.lastEnd, p.EndMS
@@ -59,7 +84,6 @@ func (k *Rank) Coast() (endMS float64) {
 		k.audit.Passed(p.OutputTokens)
 		k.check()
 	}
-	return p.EndMS
 }
 
 // settle dissolves the steady set. With decided true the pass being decided has already
