@@ -18,6 +18,7 @@ import (
 //	set [stack=x]      reads the kept document with one override a line
 //	call [name=x]      reads a call
 //	scaling [pools=2]  reads a scaling script for a deployment of so many pools
+//	policy [model=x]   reads a policy file and shows the classes of a model
 func TestData(t *testing.T) {
 	datadriven.Walk(t, "testdata/data", func(t *testing.T, path string) {
 		base := ""
@@ -48,6 +49,14 @@ func TestData(t *testing.T) {
 					return refused(err)
 				}
 				return scripted(s)
+			case "policy":
+				model := ""
+				d.MaybeScanArgs(t, "model", &model)
+				f, err := ParsePolicyFile("policy.yaml", []byte(input))
+				if err != nil {
+					return refused(err)
+				}
+				return policies(f, model)
 			default:
 				t.Fatalf("unknown command %s", d.Cmd)
 				return ""
@@ -103,6 +112,24 @@ func scripted(s ScalingSpec) string {
 	out := fmt.Sprintf("scaling from %g ms, every %g ms", s.FirstMS, s.EveryMS)
 	for _, d := range s.Decisions {
 		out += fmt.Sprintf("\n  tick %d, at %g ms: prefill %d, decode %d, next at %g ms", d.Tick, d.AtMS, d.Prefill, d.Decode, d.NextTickMS)
+	}
+	return out
+}
+
+// policies prints what a policy file says of a model, a line a class, and the settings it replaces.
+func policies(f *PolicyFile, model string) string {
+	out := "no classes"
+	if classes, ok := f.profile(model); ok {
+		out = fmt.Sprintf("families %v, buckets from %v tokens, bound to classes %v", classes.Families, classes.BucketTokens, classes.Bound)
+		for i, c := range classes.Classes {
+			out += fmt.Sprintf("\n  class %d: %+v", i, c)
+		}
+	}
+	if f.Router != nil {
+		router := DefaultRouter()
+		f.Router.apply(&router)
+		router.Classes = RouterClasses{}
+		out += fmt.Sprintf("\nrouter %+v", router)
 	}
 	return out
 }

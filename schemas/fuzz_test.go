@@ -3,6 +3,7 @@ package schemas
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -88,6 +89,46 @@ func checkSpec(t *testing.T, spec *RunSpec, err error) {
 	if spec.Source.Kind == SourceSynthetic && (spec.Source.Count < 1 || spec.Source.InputTokens < 1) {
 		t.Fatalf("out of bounds: %+v", spec)
 	}
+}
+
+// FuzzPolicyFile reads policy files. One that is accepted gives every request a class: each family has one
+// in every bucket.
+func FuzzPolicyFile(f *testing.F) {
+	seeds(f, "policy", func(text string) { f.Add(text, "") })
+	seeds(f, "policy model=big", func(text string) { f.Add(text, "big") })
+	f.Fuzz(func(t *testing.T, text, model string) {
+		p, err := ParsePolicyFile("policy.yaml", []byte(text))
+		if err != nil {
+			checkRefusal(t, err)
+			return
+		}
+		classes, ok := p.profile(model)
+		if !ok {
+			return
+		}
+		if len(classes.Classes) == 0 || len(classes.Families) == 0 || len(classes.Bound) != len(classes.Families)*len(classes.BucketTokens) || classes.BucketTokens[0] != 0 {
+			t.Fatalf("not complete: %+v", classes)
+		}
+		for i := 1; i < len(classes.BucketTokens); i++ {
+			if classes.BucketTokens[i] <= classes.BucketTokens[i-1] {
+				t.Fatalf("buckets do not ascend: %+v", classes)
+			}
+		}
+		for at, bound := range classes.Bound {
+			c := &classes.Classes[bound]
+			if c.Explicit || slices.Contains(classes.Bound[:at], bound) {
+				t.Fatalf("class %q serves what it does not name: %+v", c.Name, classes)
+			}
+		}
+		for _, c := range classes.Classes {
+			if c.Quantum < 1 || c.Policy != QueueFCFS && c.Policy != QueueWSPT || c.BusyTokens < -1 || c.BusyFraction < 0 || c.RequestLimit < -1 || c.RawTokenLimit < -1 || c.CachedTokenLimit < -1 {
+				t.Fatalf("out of bounds: %+v", c)
+			}
+			if c.Explicit && slices.Contains(classes.Families, c.Name) {
+				t.Fatalf("an explicit class is named like a family: %+v", classes)
+			}
+		}
+	})
 }
 
 func FuzzPrediction(f *testing.F) {
