@@ -59,6 +59,9 @@ func NewBuilder(spec *schemas.RunSpec) *Builder {
 // files. Call it before Add.
 func (b *Builder) NamePlaces(named func(line int64) string) { b.named = named }
 
+// BlockTokens is what a block id of the rows so far stands for, 0 before any.
+func (b *Builder) BlockTokens() int64 { return b.blockTokens }
+
 // SetGraphSource says what an agentic source was. Call it before Finish.
 func (b *Builder) SetGraphSource(s schemas.GraphSource) { b.graphSource = s }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/dynosim/dynosim/schemas"
 )
 
-// Agentic reports whether the rows so far are those of a graph of plays: then FinishParts and Workload complete it.
+// Agentic reports whether the rows so far are those of a graph of plays: then FinishAgentic, FinishParts or FinishPlays complete it, and so does Finish.
 func (b *Builder) Agentic() bool { return b.graph != nil }
 
 // Close gives up what the builder holds, temporary files too. It may be called at any time, and twice.
@@ -43,6 +43,15 @@ func (b *Builder) FinishAgentic(take func(*GraphPart) error) (*Workload, error) 
 // what is not in parts: the source, the digest and the plays; its columns by node and edge are nil. In memory are the numbers of
 // the nodes and the plays whose names overlap; where plays may share blocks, all chains. The builder is of no use afterwards.
 func (b *Builder) FinishParts(take func(*GraphPart) error) (*Graph, error) {
+	return b.finishParts(&graphFinisher{take: take})
+}
+
+// FinishPlays is FinishParts that hands over the plays one by one, each as soon as its first node has a number.
+func (b *Builder) FinishPlays(each func(*PlayView) error) (*Graph, error) {
+	return b.finishParts(&graphFinisher{take: func(*GraphPart) error { return nil }, each: each})
+}
+
+func (b *Builder) finishParts(f *graphFinisher) (*Graph, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
@@ -57,7 +66,7 @@ func (b *Builder) FinishParts(take func(*GraphPart) error) (*Graph, error) {
 	if b.load.Kind != schemas.LoadTraceTimestamps {
 		return nil, errors.New("an agentic trace has its own times: it needs trace_timestamps, not a concurrency")
 	}
-	f := graphFinisher{g: g, take: take, speedup: b.load.Speedup, scaled: !b.load.Agentic.Snapshot}
+	f.g, f.speedup, f.scaled = g, b.load.Speedup, !b.load.Agentic.Snapshot
 	f.out = &Graph{Source: b.graphSource, BlockTokens: b.blockTokens, PolicyClasses: g.classes.names, Sessions: g.sessions.names}
 	if err := f.run(); err != nil {
 		return nil, err
@@ -70,6 +79,7 @@ func (b *Builder) FinishParts(take func(*GraphPart) error) (*Graph, error) {
 type graphFinisher struct {
 	g       *graphBuilder
 	take    func(*GraphPart) error
+	each    func(*PlayView) error // nil when nobody asks for plays
 	out     *Graph
 	speedup float64
 	// scaled says that times count from the first start of the source and are sped up (spec 02 section 6.2).
@@ -187,7 +197,10 @@ func (f *graphFinisher) open(play int) error {
 		return err
 	}
 	f.opened[play] = p
-	return f.openChains(p)
+	if err := f.openChains(p); err != nil || f.each == nil {
+		return err
+	}
+	return f.each(p.view())
 }
 
 // openGraph makes the graph of a play alone.

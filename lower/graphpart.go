@@ -132,3 +132,31 @@ func (g *Graph) listPlays() {
 		next[p]++
 	}
 }
+
+// PlayView is one play of a graph by itself: its nodes are numbered from 0 in the order of their names. The lists of names of
+// its graph are nil.
+type PlayView struct {
+	// Number is the place of the play among those of the whole graph.
+	Number                    int32
+	Graph                     *Graph
+	InputTokens, OutputTokens []int32
+	// PromptBlocks counts the blocks of each prompt, KnownBlocks those of them that begin the prompt of an earlier
+	// request of the source.
+	PromptBlocks, KnownBlocks []int32
+}
+
+// view is the play as others see it.
+func (p *openPlay) view() *PlayView {
+	v := &PlayView{Number: p.number, Graph: p.graph, InputTokens: pick(p.rows.input, p.row), OutputTokens: pick(p.rows.output, p.row)}
+	for _, row := range p.row {
+		blocks, at := int32(0), row
+		if leaf := p.leaf[row]; leaf >= 0 {
+			blocks = p.chains.depth[leaf] + 1
+		}
+		if len(p.rows.leaf) > 0 {
+			at += p.source.first // the list has the rows of all plays
+		}
+		v.PromptBlocks, v.KnownBlocks = append(v.PromptBlocks, blocks), append(v.KnownBlocks, p.chains.shared[at])
+	}
+	return v
+}

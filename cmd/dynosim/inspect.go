@@ -16,10 +16,10 @@ func newInspect() *cobra.Command {
 	var format string
 	var blockTokens int64
 	var quiet bool
-	formats := []string{string(schemas.FormatMooncake), string(schemas.FormatMooncakeDelta), string(schemas.FormatAppliedCompute), string(schemas.FormatDynamo)}
+	formats := []string{string(schemas.FormatMooncake), string(schemas.FormatMooncakeDelta), string(schemas.FormatAppliedCompute), string(schemas.FormatDynamo), string(schemas.FormatWeka), string(schemas.FormatAgenticMooncake)}
 	cmd := &cobra.Command{
 		Use:   "inspect PATH",
-		Short: "Tell what a trace, a run, a collection of runs, the folder of a stage or a Parquet file holds",
+		Short: "Tell what a trace, a corpus of plays, a run, a collection of runs, the folder of a stage or a Parquet file holds",
 		Example: `  dynosim inspect trace.jsonl.gz
   dynosim inspect trace.jsonl --format mooncake-delta
   dynosim inspect out --format json`,

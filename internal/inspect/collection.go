@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynosim/dynosim/internal/rundir"
 	"github.com/dynosim/dynosim/queries"
+	"github.com/dynosim/dynosim/schemas"
 )
 
 // Collection describes a folder whose folders are runs, such as predict --hive makes.
@@ -68,10 +69,13 @@ func (f *Finding) plainFolder(ctx context.Context, o Options) error {
 		return inputErrorf("cannot inspect %s: a run was stopped before it was complete: %d unfinished files and no %s; run it again, the same directory is fine", f.Path, unfinished, rundir.ManifestName)
 	case tables > 0:
 		return inputErrorf("cannot inspect %s: it has %d Parquet files but no %s, which a complete run has; inspect a file by itself", f.Path, tables, rundir.ManifestName)
+	case o.Format == schemas.FormatWeka || o.Format == "" && isCorpus(f.Path):
+		f.Kind = "corpus of plays"
+		o.Format = schemas.FormatWeka
+		return f.readTrace(ctx, []string{f.Path}, o)
 	case len(files) > 0:
 		f.Kind = "folder of traces"
-		f.Trace, err = readTrace(ctx, files, o)
-		return err
+		return f.readTrace(ctx, files, o)
 	}
 	return inputErrorf("cannot inspect %s: a directory without %s is no complete run, and it holds neither runs nor traces", f.Path, rundir.ManifestName)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/dynosim/dynosim/ingest"
 	"github.com/dynosim/dynosim/schemas"
 )
 
@@ -21,11 +22,14 @@ const (
 	guessBytes = 16 << 20
 )
 
-// signs are members that only rows of one format have. Rows of mooncake and mooncake-delta have the same.
+// signs are members that only rows of one format have. Rows of mooncake and mooncake-delta have the same, and those of agentic_mooncake
+// without a header differ only where they wait for others.
 var signs = []struct {
 	format  schemas.TraceFormat
 	members []string
 }{
+	{schemas.FormatWeka, []string{"requests"}},
+	{schemas.FormatAgenticMooncake, []string{"wait_for", "tool_wait_ms", "hash_id_scope"}},
 	{schemas.FormatDynamo, []string{"schema", "event_type", "event_time_unix_ms", "event"}},
 	{schemas.FormatAppliedCompute, []string{"num_turns", "input_prompt_length", "assistant_response_length"}},
 	{schemas.FormatMooncake, []string{"hash_ids", "input_length", "input_tokens", "output_length", "output_tokens"}},
@@ -54,16 +58,23 @@ func guess(path string) (schemas.TraceFormat, error) {
 		defer unpack.Close()
 		in = unpack
 	}
-	lines := bufio.NewReader(io.LimitReader(in, guessBytes))
-	rows := 0
+	head := bufio.NewReaderSize(io.LimitReader(in, guessBytes), 1<<16)
+	if begin, _ := head.Peek(1 << 16); isTraceObject(begin) {
+		return schemas.FormatWeka, nil
+	}
+	rows, found := 0, schemas.TraceFormat("")
 	for rows < guessRows {
-		line, err := lines.ReadBytes('\n')
+		line, err := head.ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return "", inputErrorf("cannot inspect %s: %w", path, reason(err))
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			rows++
-			if format := guessRow(line); format != "" {
+			format := guessRow(line)
+			if found == "" {
+				found = format
+			}
+			if format != "" && format != schemas.FormatMooncake {
 				return format, nil
 			}
 		}
@@ -71,10 +82,45 @@ func guess(path string) (schemas.TraceFormat, error) {
 			break
 		}
 	}
-	if rows == 0 {
+	switch {
+	case found != "":
+		return found, nil
+	case rows == 0:
 		return "", inputErrorf("cannot inspect %s: it has no rows", path)
 	}
-	return "", inputErrorf("cannot inspect %s: its content is not known: it is neither Parquet nor do its first rows look like mooncake, applied_compute_agentic or dynamo; --format names a trace format", path)
+	return "", inputErrorf("cannot inspect %s: its content is not known: it is neither Parquet nor do its first rows look like mooncake, applied_compute_agentic, dynamo, weka or agentic_mooncake; --format names a trace format", path)
+}
+
+// isTraceObject reports whether text begins an object of a weka corpus, on one line or on several.
+func isTraceObject(text []byte) bool {
+	tokens := json.NewDecoder(bytes.NewReader(text))
+	if open, err := tokens.Token(); err != nil || open != json.Delim('{') {
+		return false
+	}
+	for tokens.More() {
+		name, err := tokens.Token()
+		if err != nil || name == "schema" {
+			return false
+		}
+		if name == "requests" {
+			return true
+		}
+		var skipped json.RawMessage
+		if tokens.Decode(&skipped) != nil {
+			return false
+		}
+	}
+	return false
+}
+
+// isCorpus reports whether the first file below a folder that may be of a weka corpus is one.
+func isCorpus(path string) bool {
+	files, err := ingest.WekaFiles(path)
+	if err != nil {
+		return false
+	}
+	format, err := guess(files[0].Path)
+	return err == nil && format == schemas.FormatWeka
 }
 
 // guessRow is the format that a row has the signs of, "" when it has none.

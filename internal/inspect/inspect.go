@@ -40,13 +40,14 @@ func inputErrorf(format string, args ...any) error {
 	return &InputError{fmt.Errorf(format, args...)}
 }
 
-// Finding is what was found; exactly one of its parts is not nil.
+// Finding is what was found; exactly one of its parts is not nil, but folders of agentic sources have Graph too.
 type Finding struct {
 	Path string `json:"path"`
 	// Kind is trace, folder of traces, run, ingested folder, lowered folder, collection of runs or
 	// parquet file.
 	Kind       string      `json:"kind"`
 	Trace      *Trace      `json:"trace,omitempty"`
+	Graph      *Graph      `json:"graph,omitempty"`
 	Folder     *Folder     `json:"folder,omitempty"`
 	Collection *Collection `json:"collection,omitempty"`
 	Parquet    *Parquet    `json:"parquet,omitempty"`
@@ -102,8 +103,7 @@ func (f *Finding) file(ctx context.Context, size int64, o Options) (err error) {
 		return err
 	}
 	f.Kind = "trace"
-	f.Trace, err = readTrace(ctx, []string{f.Path}, o)
-	return err
+	return f.readTrace(ctx, []string{f.Path}, o)
 }
 
 // folder tells a run from the folder of a stage by the tables that are there.
@@ -116,6 +116,9 @@ func (f *Finding) folder(ctx context.Context, o Options) error {
 		return &InputError{err}
 	}
 	f.Folder = &Folder{Manifest: m}
+	if err := f.folderGraph(ctx, m, o); err != nil {
+		return err
+	}
 	for _, s := range m.Stages {
 		switch s.Name {
 		case "ingest":

@@ -47,6 +47,7 @@ func TestText(t *testing.T) {
 			case "inspect":
 				o := Options{Slices: 30}
 				d.MaybeScanArgs(t, "width", &o.Slices)
+				d.MaybeScanArgs(t, "block", &o.BlockTokens)
 				if d.HasArg("format") {
 					var format string
 					d.ScanArgs(t, "format", &format)
@@ -129,10 +130,14 @@ func printed(t *testing.T, found *Finding, width int) string {
 	if !json.Valid(asJSON.Bytes()) || strings.Count(asJSON.String(), "\n") != 1 {
 		t.Errorf("not one line of JSON: %s", asJSON.Bytes())
 	}
-	if found.Trace != nil {
+	if found.Trace != nil || found.Folder == nil && found.Graph != nil {
 		return out.String()
 	}
-	return sizes.ReplaceAllString(fewTables(out.String()), "$1$2$3$4 N")
+	text, graph := out.String(), ""
+	if at := strings.Index(text, "\nformat  "); at >= 0 {
+		text, graph = text[:at+1], text[at+1:]
+	}
+	return sizes.ReplaceAllString(fewTables(text), "$1$2$3$4 N") + graph
 }
 
 // stages leaves the folders in, low and run.

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/dynosim/dynosim/internal/rundir"
+	"github.com/dynosim/dynosim/metrics"
 	"github.com/dynosim/dynosim/queries"
 	"github.com/dynosim/dynosim/schemas"
 )
@@ -20,6 +22,42 @@ type Folder struct {
 	Summary map[string]any `json:"summary,omitempty"`
 	// Throughput is nil for a run without passes.
 	Throughput *Chart `json:"throughput,omitempty"`
+}
+
+// folderGraph describes the plays of a folder that has the tables of ingest.
+func (f *Finding) folderGraph(ctx context.Context, m *rundir.Manifest, o Options) (err error) {
+	has := func(t *schemas.Table) bool {
+		return slices.ContainsFunc(m.Tables, func(e rundir.TableEntry) bool { return e.Name == t.Name && e.Version == t.Version && e.Rows > 0 })
+	}
+	if m.Ingest == nil || m.Ingest.Graph == nil || !has(&schemas.SourcePlays) || !has(&schemas.SourceNodes) || !has(&schemas.Requests) {
+		return nil
+	}
+	reader, err := metrics.OpenFolder(f.Path, m).Requests(m.Ingest.BlockTokens)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	format := schemas.TraceFormat(m.Ingest.Settings.Format)
+	plays := newGraphSurvey(&schemas.SourceSpec{Kind: schemas.SourceTrace, Format: format})
+	for batch := new(schemas.RequestBatch); ; {
+		err := errors.Join(ctx.Err(), reader.Next(batch))
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = plays.builder.Add(batch)
+		}
+		if err != nil {
+			return err
+		}
+		if o.Progress != nil {
+			o.Progress(reader.Progress())
+		}
+	}
+	e := m.Ingest.Graph
+	source := schemas.GraphSource{Format: e.Format, Digest: e.Digest, NestedTimestampBasis: e.NestedTimestampBasis}
+	f.Graph, err = plays.finish(source, format, false)
+	return err
 }
 
 func (f *Folder) readRun(ctx context.Context, path string, o Options) error {

@@ -28,6 +28,11 @@ func (f *Finding) WriteText(w io.Writer, width int) error {
 		p.parquet(f.Parquet)
 	case f.Folder != nil:
 		p.folder(f.Folder)
+		if f.Graph != nil {
+			p.graph(f.Graph)
+		}
+	case f.Graph != nil:
+		p.graph(f.Graph)
 	case f.Collection != nil:
 		p.collection(f.Collection)
 	}

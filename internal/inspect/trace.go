@@ -74,33 +74,60 @@ type survey struct {
 	total            int64
 }
 
-func readTrace(ctx context.Context, paths []string, o Options) (t *Trace, err error) {
-	t = &Trace{Format: o.Format, Files: len(paths)}
-	if t.Format == "" {
-		if t.Format, err = guess(paths[0]); err != nil {
-			return nil, err
+// readTrace describes the trace of the given files: flat, or of plays.
+func (f *Finding) readTrace(ctx context.Context, paths []string, o Options) (err error) {
+	guessed := o.Format == ""
+	if guessed {
+		if o.Format, err = guess(paths[0]); err != nil {
+			return err
 		}
-		t.Guessed = true
 	}
-	source := &schemas.SourceSpec{Kind: schemas.SourceTrace, Format: t.Format, Paths: paths, BlockTokens: o.BlockTokens}
-	if source.BlockTokens == 0 && t.Format != schemas.FormatDynamo {
+	source := &schemas.SourceSpec{Kind: schemas.SourceTrace, Format: o.Format, Paths: paths, BlockTokens: o.BlockTokens}
+	if source.BlockTokens == 0 && o.Format != schemas.FormatDynamo && o.Format != schemas.FormatWeka {
 		source.BlockTokens = defaultBlockTokens
 	}
-	reader, err := ingest.OpenWith(source, defaultBlockTokens, ingest.Options{Joined: true})
-	if err != nil {
-		return nil, err
+	err = f.readSource(ctx, source, guessed, o)
+	var basis *ingest.BasisError
+	if errors.As(err, &basis) {
+		source.ResolvedBasis = basis.Basis
+		err = f.readSource(ctx, source, guessed, o)
 	}
-	reader = ingest.Ahead(reader)
+	return err
+}
+
+func (f *Finding) readSource(ctx context.Context, source *schemas.SourceSpec, guessed bool, o Options) (err error) {
+	opened, err := ingest.OpenWith(source, defaultBlockTokens, ingest.Options{Joined: true})
+	if err != nil {
+		return err
+	}
+	reader := ingest.Ahead(opened)
 	defer func() { err = errors.Join(err, reader.Close()) }()
+	t := &Trace{Format: source.Format, Guessed: guessed, Files: len(source.Paths)}
 	s := &survey{trace: t, times: histogram{width: 1, counts: map[int64]tally{}}}
+	var plays *graphSurvey
 	for batch := new(schemas.RequestBatch); ; {
-		if err := errors.Join(ctx.Err(), reader.Next(batch)); errors.Is(err, io.EOF) {
+		err := errors.Join(ctx.Err(), reader.Next(batch))
+		switch {
+		case errors.Is(err, io.EOF) && plays != nil:
+			from, _ := opened.(ingest.GraphReader).GraphSource()
+			f.Graph, err = plays.finish(from, source.Format, guessed)
+			return err
+		case errors.Is(err, io.EOF):
 			s.finish(o.Slices)
-			return t, nil
-		} else if err != nil {
-			return nil, err
+			f.Trace = t
+			return nil
+		case err != nil:
+			return err
+		case batch.Agentic == nil:
+			s.add(batch)
+		default:
+			if plays == nil {
+				plays = newGraphSurvey(source)
+			}
+			if err := plays.builder.Add(batch); err != nil {
+				return err
+			}
 		}
-		s.add(batch)
 		if o.Progress != nil {
 			o.Progress(reader.Progress())
 		}

@@ -48,7 +48,7 @@ const helpers = "internal/"
 var rooms = []room{
 	{"cmd", []string{"*"}},
 	{"internal/pipeline", []string{"*"}},
-	{"internal/inspect", []string{"schemas", "ingest", "lower", "queries", helpers}},
+	{"internal/inspect", []string{"schemas", "ingest", "lower", "metrics", "queries", helpers}},
 	{"internal/differential", []string{"internal/parity"}},
 	{"internal/fakerun", []string{"schemas", "metrics", "internal/rundir"}},
 	{"internal/tabledoc", []string{"schemas"}},
