@@ -131,7 +131,11 @@ func ParsePolicyFile(name string, data []byte) (*PolicyFile, error) {
 		return nil, problems
 	}
 	if !root.IsMapping() || root.Len() == 0 {
-		return nil, Problems{{File: name, Message: "the policy file must be one mapping with policy_classes, models or router, got " + root.Describe()}}
+		got := root.Describe()
+		if root.IsMapping() {
+			got = "an empty one"
+		}
+		return nil, Problems{{File: name, Message: "the policy file must be one mapping with policy_classes, models or router, got " + got}}
 	}
 	f := new(PolicyFile)
 	report := strict.Decode(root, f.fields())
