@@ -10,7 +10,7 @@ import (
 // The cache levels that the simulation has; a configuration that asks for another one is refused as
 // unsupported, once everything else about it has been checked.
 const (
-	simulatesHostOffload = false
+	simulatesHostOffload = true
 	simulatesG3Offload   = false
 )
 

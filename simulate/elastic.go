@@ -143,14 +143,14 @@ func (c *cluster) lookMS() float64 {
 
 // done reports whether nothing is left but ticks and workers that become ready (spec 05 section 8.1).
 func (c *cluster) done() bool {
-	return c.inSystem == 0 && (c.handoffs == nil || c.handoffs.open == 0) && len(c.events) == c.passive+c.stale && len(c.launched) == 0 && c.source.exhausted()
+	return c.inSystem == 0 && (c.handoffs == nil || c.handoffs.open == 0) && len(c.events) == c.passive+c.stale && len(c.launched) == 0 && c.source.exhausted() && c.still()
 }
 
 // ticksOnly reports whether only ticks are left of a policy that will not change anything any more,
 // although the work is not done: the run is stuck.
 func (c *cluster) ticksOnly() bool {
 	return len(c.events) == c.passive+c.stale && len(c.readyMS) == 0 && math.IsInf(c.limit, 1) && math.IsInf(c.source.nextReady(), 1) &&
-		c.watch.policy != nil && c.watch.policy.Settled()
+		c.watch.policy != nil && c.watch.policy.Settled() && c.still()
 }
 
 // startWatch begins telemetry and scaling once instant 0 has settled.
@@ -209,6 +209,9 @@ func (c *cluster) readyWorkers() (changed bool) {
 			continue // cancelled
 		}
 		p.activate(e.worker)
+		if c.host != nil {
+			c.host.stale = true
+		}
 		w.sight.publish(c.now)
 		op := c.operation(p, schemas.CauseReady)
 		op.origin = w.startedBy

@@ -46,7 +46,7 @@ type handoff struct {
 
 	prefillWorker                     int32
 	prefillAdmissions                 int32
-	reused, firstReused               int32
+	reused, firstReused, firstHost    int32
 	prefillOverlap, decodeOverlap     int32
 	prefillAdmitMS, heldMS            float64
 	reservedMS, activatedMS, released float64
@@ -84,7 +84,7 @@ func (h *handoffs) begin(slot int32) {
 	nan := math.NaN()
 	h.next++
 	h.open++
-	h.of[slot] = handoff{ordinal: h.next, prefillWorker: -1, prefillOverlap: -1, decodeOverlap: -1, prefillAdmitMS: nan,
+	h.of[slot] = handoff{ordinal: h.next, prefillWorker: -1, prefillOverlap: -1, decodeOverlap: -1, firstHost: -1, prefillAdmitMS: nan,
 		heldMS: nan, reservedMS: nan, activatedMS: nan, released: nan, terminalMS: nan}
 	if h.destinationFirst {
 		h.push(reserveDestination, slot)
@@ -342,7 +342,7 @@ func (c *cluster) sourceHeld(twin int32) {
 	slot := q.Twin
 	h := &c.handoffs.of[slot]
 	h.heldMS = c.now
-	h.prefillAdmissions, h.prefillAdmitMS, h.reused, h.firstReused = q.Admissions, q.AdmitMS, q.Reused, q.FirstReused
+	h.prefillAdmissions, h.prefillAdmitMS, h.reused, h.firstReused, h.firstHost = q.Admissions, q.AdmitMS, q.Reused, q.FirstReused, q.FirstHost
 	if c.handoffs.destinationFirst {
 		c.handoffs.push(startTransfer, slot)
 	} else {

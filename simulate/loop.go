@@ -98,6 +98,8 @@ type cluster struct {
 	router *routing
 	// handoffs is nil in an aggregated run.
 	handoffs *handoffs
+	// host is nil without host caches.
+	host *hosting
 
 	now, limit float64
 	// watch looks at the cluster, nil when nothing does. scalingMS is the next scaling tick, readyMS has
@@ -128,7 +130,7 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 		progress = &Progress{}
 	}
 	var driver *plays
-	measured := sink
+	measured, whole := sink, w
 	if w.Graph != nil {
 		var err error
 		if driver, err = newPlays(spec, w); err != nil {
@@ -145,6 +147,9 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 		watch: newWatch(spec),
 	}
 	c.source.plays, c.record.measured = driver, measured
+	if c.hostCaches(spec); c.host != nil {
+		c.content.UseKeys(whole)
+	}
 	routed := spec.Router.Policy == schemas.PolicyKVRouter
 	// Blocks of generated tokens that later turns have in their prompts are stored when a request
 	// ends. Only with a lag can a router tell that from storing each one when it is full.
@@ -160,7 +165,7 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 	}
 	for i := range c.pools {
 		p := &c.pools[i]
-		p.behind = c.coupled() && !p.logs && p.ranks == 1
+		p.behind = c.coupled() && !p.logs && p.ranks == 1 && c.host == nil
 	}
 	c.watchStart()
 	return c, nil
@@ -204,6 +209,9 @@ func (c *cluster) run(ctx context.Context) error {
 		if c.nextEvent() {
 			next = min(next, c.events[0].at)
 		}
+		if c.host != nil {
+			next = min(next, c.host.nextMS(c))
+		}
 		if math.IsInf(next, 1) || c.watch != nil && c.ticksOnly() {
 			return c.stuck()
 		}
@@ -234,7 +242,10 @@ func (c *cluster) instant() error {
 		return c.splitInstant()
 	}
 	for {
-		changed := c.endPasses()
+		changed, err := c.complete()
+		if err != nil {
+			return err
+		}
 		if c.watch != nil {
 			changed = c.readyWorkers() || changed
 		}
@@ -257,6 +268,9 @@ func (c *cluster) instant() error {
 			}
 			changed = changed || looked
 		}
+		if c.host != nil {
+			changed = c.host.oncemore() || changed
+		}
 		if !changed && !started {
 			return c.launch()
 		}
@@ -267,7 +281,10 @@ func (c *cluster) instant() error {
 // of the next round (spec 05 section 4).
 func (c *cluster) splitInstant() error {
 	for {
-		changed := c.endPasses()
+		changed, err := c.complete()
+		if err != nil {
+			return err
+		}
 		if c.watch != nil {
 			changed = c.readyWorkers() || changed
 		}
@@ -297,6 +314,9 @@ func (c *cluster) splitInstant() error {
 				return err
 			}
 			changed = changed || looked
+		}
+		if c.host != nil {
+			changed = c.host.oncemore() || changed
 		}
 		if !changed {
 			return c.launch()
@@ -425,18 +445,26 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 		}
 		effect = effect || pass.Effect()
 		repeat = max(repeat, pass.Repeat)
-		for _, a := range pass.Admitted {
+		for i := range pass.Admitted {
+			a := &pass.Admitted[i]
 			before := int32(0)
 			if p.role == schemas.PoolDecode {
 				before = c.handoffs.of[a.Slot].prefillAdmissions
 			}
-			c.record.admission(&c.requests.Slots[a.Slot], p.role, before, c.now, a.Reused)
+			c.record.admission(&c.requests.Slots[a.Slot], p.role, before, c.now, a)
 		}
 		if pass.Stuck && math.IsInf(c.limit, 1) {
 			if c.handoffs == nil {
 				return false, 0, c.stuck()
 			}
 			hopeless = true
+		}
+	}
+	if w.hosts != nil {
+		if w.endMS = end; end == c.now {
+			published, completed := c.boundary(p, id)
+			effect = effect || published
+			c.host.again = c.host.again || completed
 		}
 	}
 	if end == c.now {
@@ -450,7 +478,7 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 			}
 			return reserved, repeat, nil
 		}
-		c.endPass(p, id)
+		c.deliverPass(p, id)
 		return true, 0, nil
 	}
 	w.busy = true
@@ -471,6 +499,9 @@ func (c *cluster) finish() error {
 		if r := &c.requests.Slots[slot]; r.Node >= 0 && !r.Source {
 			c.abandon(int32(slot), r)
 		}
+	}
+	if c.host != nil {
+		c.finishHosts()
 	}
 	for i := range c.pools {
 		for _, w := range c.pools[i].workers {
@@ -519,6 +550,7 @@ func (c *cluster) abandon(slot int32, r *engine.Request) {
 	if math.IsNaN(h.heldMS) && r.Twin >= 0 {
 		q := &c.requests.Slots[r.Twin]
 		h.prefillAdmissions, h.prefillAdmitMS, h.reused, h.firstReused = q.Admissions, q.AdmitMS, q.Reused, q.FirstReused
+		h.firstHost = q.FirstHost
 	}
 	c.record.handedOff(r, h)
 }

@@ -15,6 +15,19 @@ type launched struct {
 	end, others float64
 }
 
+// complete lets idle workers look at their transfers and delivers the passes that end now.
+func (c *cluster) complete() (changed bool, err error) {
+	if c.host == nil {
+		return c.endPasses(), nil
+	}
+	changed, err = c.hostTicks()
+	if err == nil && c.endPasses() {
+		changed = true
+		_, err = c.hostTicks()
+	}
+	return changed, err
+}
+
 // endPasses delivers the passes that end now.
 func (c *cluster) endPasses() (changed bool) {
 	for c.nextEvent() && c.events[0].at == c.now && c.events[0].class == passEnd {
@@ -29,8 +42,16 @@ func (c *cluster) endPasses() (changed bool) {
 	return changed
 }
 
-// endPass delivers the outputs of a worker's pass, rank by rank.
+// endPass ends a worker's pass.
 func (c *cluster) endPass(p *pool, id int32) {
+	if p.workers[id].hosts != nil {
+		c.boundary(p, id)
+	}
+	c.deliverPass(p, id)
+}
+
+// deliverPass delivers the outputs of a worker's pass, rank by rank.
+func (c *cluster) deliverPass(p *pool, id int32) {
 	w := p.workers[id]
 	w.busy = false
 	for rank, k := range w.ranks {
@@ -79,6 +100,9 @@ func (c *cluster) recordPass(p *pool, id int32, rank int) {
 	pass := w.ranks[rank].Pass()
 	active, idle := w.ranks[rank].Gauges()
 	c.record.pass(p.role, id, int32(rank), w.pass, pass, active, idle)
+	if pass.FenceMS > pass.StartMS {
+		c.record.hostFence(p.role, id, int32(rank), w.pass, pass.StartMS, pass.FenceMS)
+	}
 	c.record.gap(pass.GapMS, pass.GapCount)
 	c.passes++
 	c.sawPass(p, w, rank, pass)
@@ -87,12 +111,7 @@ func (c *cluster) recordPass(p *pool, id int32, rank int) {
 // startPasses starts passes, smallest worker first, until no worker of the pool can (spec 05
 // section 5.2).
 func (c *cluster) startPasses(p *pool) (changed bool, err error) {
-	for _, id := range p.aside {
-		if w := p.workers[id]; !w.busy && !w.idle() {
-			p.wake(id)
-		}
-	}
-	p.aside = p.aside[:0]
+	p.rewake()
 	if p.sweptMS != c.now {
 		p.sweptMS, p.sweptTo = c.now, -1
 	}
@@ -111,6 +130,10 @@ func (c *cluster) startPasses(p *pool) (changed bool, err error) {
 			return changed, err
 		}
 		changed = changed || started
+		if started && c.host != nil {
+			// What it did may concern those that found nothing to do.
+			p.rewake()
+		}
 	}
 	p.sweptTo = math.MaxInt32
 	return changed, nil
@@ -198,7 +221,7 @@ func (c *cluster) coupled() bool {
 // requests wait in it, a first token has an effect.
 func (c *cluster) coast(p *pool, id int32, end, horizon float64, waiting bool) (float64, error) {
 	w := p.workers[id]
-	if len(w.ranks) > 1 || !w.quiet() {
+	if len(w.ranks) > 1 || !w.quiet() || c.host != nil {
 		return end, nil
 	}
 	rank := w.ranks[0]

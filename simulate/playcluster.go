@@ -14,7 +14,7 @@ import (
 func (c *cluster) playArrivals() (changed bool, err error) {
 	p := c.source.plays
 	changed = p.apply(c.now)
-	if w := p.warm; w != nil && w.complete() {
+	if w := p.warm; w != nil && w.complete() && c.still() {
 		c.beginMeasurement()
 		changed = true
 	}
@@ -156,6 +156,7 @@ func (r *recorder) begin(now float64) {
 	r.routing.Clear()
 	r.chosenFrom.Clear()
 	r.transfers.Clear()
+	r.hosts.clear()
 	for i := range r.slots {
 		r.slots[i].count = 0
 	}

@@ -29,6 +29,10 @@ const (
 type worker struct {
 	state workerState
 	ranks []engine.Rank
+	// hosts are the ranks again where they have host caches; endMS is then the end of the pass in flight,
+	// tickMS the next queued look at the transfers.
+	hosts         []hosted
+	endMS, tickMS float64
 	// took tells which ranks take part in the pass in flight.
 	took []bool
 	busy bool
@@ -78,7 +82,7 @@ func (w *worker) quiet() bool {
 }
 
 // empty reports whether a draining worker can be removed (spec 05 section 9.2).
-func (w *worker) empty() bool { return !w.busy && w.owned == 0 }
+func (w *worker) empty() bool { return !w.busy && w.owned == 0 && !w.transferring() }
 
 // pool is the workers of one role. Worker ids are indexes of workers; scheduler id
 // id*ranks+rank is a rank, which makes them dense in order of creation (spec 05 section 1).
@@ -144,18 +148,27 @@ func (c *cluster) rankBuilder(e *schemas.EngineSpec, role schemas.Pool, exact, e
 	cfg := vllm.NewConfig(e, role, c.content.PathTokens(), c.bounded())
 	cfg.Exact, cfg.Events, cfg.GeneratedEvents = cfg.Exact || exact, events, each
 	cfg.Metrics = c.watch.measures()
+	if e.Host.Enabled {
+		// Every block has a place, so that no batch goes in step.
+		cfg.Exact = true
+	}
 	return func(scheduler int) engine.Rank {
-		return vllm.NewRank(cfg, e, scheduler, &c.requests, c.content, c.record.gap)
+		k := vllm.NewRank(cfg, e, scheduler, &c.requests, c.content, c.record.gap)
+		if e.Host.Enabled {
+			c.offload(k, e, role, scheduler, events)
+		}
+		return k
 	}
 }
 
 // add creates the worker with the next id, active or starting, and returns the id.
 func (p *pool) add(state workerState) int32 {
 	id := int32(len(p.workers))
-	w := &worker{state: state, ahead: ahead{dueMS: math.NaN()}, ranks: make([]engine.Rank, p.ranks), took: make([]bool, p.ranks)}
+	w := &worker{state: state, ahead: ahead{dueMS: math.NaN()}, ranks: make([]engine.Rank, p.ranks), took: make([]bool, p.ranks), tickMS: math.Inf(1)}
 	for rank := range w.ranks {
 		w.ranks[rank] = p.build(int(id)*p.ranks + rank)
 	}
+	w.hosts = hostsOf(w.ranks, &p.spec.Engine.Host)
 	p.workers = append(p.workers, w)
 	p.live = append(p.live, id)
 	for len(p.ready)*64 < len(p.workers) {
@@ -202,13 +215,16 @@ func (p *pool) remove(id int32) {
 	for _, k := range w.ranks {
 		k.Close()
 	}
+	if w.hosts != nil {
+		p.leaveHosts(w)
+	}
 	if w.state == starting {
 		p.starting = without(p.starting, id)
 	} else {
 		p.draining = without(p.draining, id)
 	}
 	p.live = without(p.live, id)
-	w.state, w.ranks, w.took, w.sight = removed, nil, nil, nil
+	w.state, w.ranks, w.hosts, w.took, w.sight = removed, nil, nil, nil, nil
 	p.existing--
 	p.ready[id>>6] &^= 1 << (id & 63)
 }

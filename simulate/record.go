@@ -26,7 +26,9 @@ type recorder struct {
 	routing    *schemas.RoutingBatch
 	chosenFrom *schemas.CandidateBatch
 	transfers  *schemas.TransferBatch
-	err        error
+	// hosts is nil without host caches.
+	hosts *hostRows
+	err   error
 	// originMS is the time from which on rows are kept, measured the sink of what happens then.
 	originMS float64
 	measured schemas.Sink
@@ -122,13 +124,13 @@ func (r *recorder) pass(pool schemas.Pool, worker, rank int32, ordinal int64, p 
 }
 
 // admission records the admission of a request, which had before admissions in other pools.
-func (r *recorder) admission(q *engine.Request, pool schemas.Pool, before int32, atMS float64, reused int32) {
+func (r *recorder) admission(q *engine.Request, pool schemas.Pool, before int32, atMS float64, a *engine.Admission) {
 	b := r.admissions
 	i := b.N
 	b.Node[i], b.Ordinal[i], b.PoolOrdinal[i] = q.Node, before+q.Admissions-1, q.Admissions-1
 	b.Pool[i], b.Worker[i] = pool, q.Worker
-	b.AtMS[i], b.ReusedInputTokens[i] = atMS, reused
-	b.G1Reused[i], b.HostReused[i] = -1, -1
+	b.AtMS[i], b.ReusedInputTokens[i] = atMS, a.Reused
+	b.G1Reused[i], b.HostReused[i] = levels(a.Reused, a.Host)
 	if b.N++; b.N == len(b.Node) {
 		take(r, r.sink.Admissions, &r.admissions)
 		r.admissions.Clear()
@@ -228,6 +230,7 @@ func (r *recorder) handedOff(q *engine.Request, h *handoff) {
 		b.FirstAdmitMS[i] = h.prefillAdmitMS
 	}
 	b.ReusedInputTokens[i], b.FirstAdmissionReused[i] = h.reused, h.firstReused
+	b.FirstAdmissionG1[i], b.FirstAdmissionHost[i] = levels(h.firstReused, h.firstHost)
 	b.AdmissionCount[i] = h.prefillAdmissions + q.Admissions
 	b.ReadmissionCount[i] += max(h.prefillAdmissions-1, 0)
 	r.rowDone()
@@ -243,8 +246,17 @@ func (r *recorder) row(q *engine.Request, terminalMS float64) (b *schemas.Result
 	b.InputTokens[i], b.RequestedOutputTokens[i], b.OutputTokens[i] = int32(q.Prompt), int32(q.Requested), int32(q.Output)
 	b.ReusedInputTokens[i], b.FirstAdmissionReused[i] = q.Reused, q.FirstReused
 	b.Worker[i], b.AdmissionCount[i], b.ReadmissionCount[i] = q.Worker, q.Admissions, max(q.Admissions-1, 0)
-	b.FirstAdmissionG1[i], b.FirstAdmissionHost[i] = -1, -1
+	b.FirstAdmissionG1[i], b.FirstAdmissionHost[i] = levels(q.FirstReused, q.FirstHost)
 	return b, i
+}
+
+// levels splits reused tokens into those of the GPU's cache and those of the host's, -1 for both without a
+// host cache.
+func levels(reused, fromHost int32) (gpu, host int32) {
+	if fromHost < 0 {
+		return -1, -1
+	}
+	return reused - fromHost, fromHost
 }
 
 func (r *recorder) rowDone() {
@@ -268,6 +280,7 @@ func (r *recorder) close() error {
 	take(r, r.sink.Routing, &r.routing)
 	take(r, r.sink.Candidates, &r.chosenFrom)
 	take(r, r.sink.Transfers, &r.transfers)
+	r.closeHosts()
 	take(r, r.sink.Lifecycle, &r.lifecycle)
 	take(r, r.sink.Ticks, &r.ticks)
 	take(r, r.sink.TickWorkers, &r.tickWorkers)

@@ -23,6 +23,8 @@ type Content struct {
 	next     int32
 	key      []byte
 	sessions map[int32]*history
+	// keys is nil unless a host cache asks for hashes.
+	keys *keys
 }
 
 // history is a token sequence that grows.
@@ -253,12 +255,20 @@ func (c *Content) number(h *history) int32 {
 	if n, ok := c.numbers[string(c.key)]; ok {
 		return n
 	}
-	n := c.fresh()
+	n := c.next
+	c.next++
+	if c.keys != nil {
+		c.keys.number(parent, h.tail)
+	}
 	c.numbers[string(c.key)] = n
 	return n
 }
 
+// fresh numbers a block whose content nothing else has.
 func (c *Content) fresh() int32 {
 	c.next++
+	if c.keys != nil {
+		c.keys.unique()
+	}
 	return c.next - 1
 }

@@ -5,8 +5,9 @@ import (
 	"github.com/dynosim/dynosim/simulate/kv"
 )
 
-// Admission is one admission of a pass. Reused counts cached tokens.
-type Admission struct{ Slot, Reused int32 }
+// Admission is one admission of a pass. Reused counts cached tokens; Host is how many of them came from
+// the host cache, -1 for a readmission and without a host cache.
+type Admission struct{ Slot, Reused, Host int32 }
 
 // Terminal is the end of a request with a pass.
 type Terminal struct {
@@ -22,6 +23,8 @@ type Prefilled struct{ Slot, Ended int32 }
 type Pass struct {
 	// StartMS and EndMS bound the worker's pass, PrefillMS and DecodeMS are the rank's parts.
 	StartMS, PrefillMS, DecodeMS, EndMS float64
+	// FenceMS is the time before which the pass could not compute, 0 for none (spec 10 section 5.1).
+	FenceMS float64
 	// PrefillRequests, PrefillTokens and PrefillCached follow num_prefill_requests,
 	// sum_prefill_tokens and sum_prefill_kv_tokens of spec 03 section 11.1.
 	PrefillRequests, PrefillTokens, PrefillCached int64

@@ -70,9 +70,10 @@ type Request struct {
 	Pass                                    int64
 	PassTokens, PassPromptTokens, PassStart int64
 
-	Admissions, Reused, FirstReused          int32
-	ArrivalMS, AdmitMS                       float64
-	FirstTokenMS, SecondTokenMS, LastTokenMS float64
+	// FirstHost is how much of FirstReused came from a host cache, -1 where there is none.
+	Admissions, Reused, FirstReused, FirstHost int32
+	ArrivalMS, AdmitMS                         float64
+	FirstTokenMS, SecondTokenMS, LastTokenMS   float64
 	// PrevTokenMS is the time of the token before the last; see Rank.LastToken.
 	PrevTokenMS float64
 	// GapFrom and GapTo are the steps of the rank whose gaps belong to the request, Gaps
@@ -122,6 +123,9 @@ type Table struct {
 	free  []int32
 	live  int
 	next  int32
+	// hosted has what a host cache knows of the requests, by slot; nil unless there is one.
+	hosted []Hosted
+	hosts  bool
 }
 
 // Live is the number of requests in the table.
@@ -143,12 +147,15 @@ func (t *Table) New(node int32, prompt, output int64, arrivalMS float64) int32 {
 	r := &t.Slots[slot]
 	nan := math.NaN()
 	*r = Request{
-		Node: node, Creation: t.next, Worker: -1, Twin: -1, Prompt: prompt, Requested: output, MaxOutput: output, Pass: -1,
+		Node: node, Creation: t.next, Worker: -1, Twin: -1, FirstHost: -1, Prompt: prompt, Requested: output, MaxOutput: output, Pass: -1,
 		Path: r.Path[:0], Blocks: r.Blocks[:0], OwnPages: r.OwnPages[:0], Gaps: r.Gaps[:0],
 		ArrivalMS: arrivalMS, AdmitMS: nan, FirstTokenMS: nan, SecondTokenMS: nan, LastTokenMS: nan, PrevTokenMS: nan,
 	}
 	t.next++
 	t.live++
+	if t.hosts {
+		t.host(slot)
+	}
 	return slot
 }
 

@@ -34,6 +34,8 @@ type Pool struct {
 	index    index
 	stored   uint64
 	events   *Log
+	// units numbers the units of capacity, nil when nobody asks.
+	units *units
 }
 
 // entry is one cached block with its number of users, or (page None) a run of refs idle
@@ -95,6 +97,9 @@ func (p *Pool) InUse(e int32) bool { return p.entries[e].refs > 0 }
 func (p *Pool) Take(n int64) bool {
 	if n > p.free+p.idle {
 		return false
+	}
+	if p.units != nil {
+		p.units.take(min(n, p.free))
 	}
 	for p.free < n {
 		p.evict()
@@ -194,6 +199,9 @@ func (p *Pool) evict() {
 	x := &p.entries[e]
 	p.idle--
 	p.free++
+	if p.units != nil {
+		p.units.taken = append(p.units.taken, p.units.of[e])
+	}
 	if x.page < 0 {
 		if x.refs--; x.refs > 0 {
 			return

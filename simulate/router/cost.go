@@ -5,8 +5,9 @@ import "math"
 // Candidate is a target as a decision saw it (spec 06 section 4).
 type Candidate struct {
 	Worker, Rank int32
-	// Overlap is D, the leading cached blocks; Shared is Sh, the leading active ones.
-	Overlap, Shared int32
+	// Overlap is D, the leading cached blocks, Host is Hst, those behind them in the host cache; Shared is
+	// Sh, the leading active ones.
+	Overlap, Host, Shared int32
 	// PrefillTokens is Pf, ActiveBlocks A, and ActiveRequests N.
 	PrefillTokens, ActiveBlocks, ActiveRequests int64
 	// PrefillCost and DecodeBlocks are the terms of Cost, in blocks.
@@ -19,18 +20,18 @@ type Candidate struct {
 func (r *Router) Candidates() []Candidate { return r.costs }
 
 // decide chooses the target of a request and takes the request's loads into account there.
-// Overlaps concern the targets that had joined by then.
-func (r *Router) decide(slot int32, overlaps []int32, joined uint64, nowNS int64) Decision {
+// Overlaps and blocks in host caches (nil for none) concern the targets that had joined by then.
+func (r *Router) decide(slot int32, overlaps, hosts []int32, joined uint64, nowNS int64) Decision {
 	x := &r.requests[slot]
-	best := r.consider(x, overlaps, joined, nowNS)
+	best := r.consider(x, overlaps, hosts, joined, nowNS)
 	chosen := &r.costs[r.choose()]
 	r.place(slot, chosen, nowNS)
-	return Decision{Worker: chosen.Worker, Rank: chosen.Rank, Selected: chosen.Overlap, Best: best}
+	return Decision{Worker: chosen.Worker, Rank: chosen.Rank, Selected: r.blocks(chosen), Best: best}
 }
 
 // consider computes the costs of all targets, and returns the greatest overlap. The
 // order of the floating-point operations is the specification's.
-func (r *Router) consider(x *request, overlaps []int32, joined uint64, nowNS int64) (best int32) {
+func (r *Router) consider(x *request, overlaps, hosts []int32, joined uint64, nowNS int64) (best int32) {
 	s := &r.cfg.Spec
 	block := r.cfg.BlockTokens
 	whole := x.tokens / block
@@ -45,12 +46,15 @@ func (r *Router) consider(x *request, overlaps []int32, joined uint64, nowNS int
 			Shared: r.shared[i], ActiveBlocks: t.blocks, ActiveRequests: t.requests}
 		if t.joined <= joined {
 			c.Overlap = overlaps[i]
+			if int(i) < len(hosts) {
+				c.Host = hosts[i]
+			}
 		}
 		if s.TrackPrefillTokens {
 			c.PrefillTokens = t.loads.at(nowNS)
 		}
 		least = min(least, c.PrefillTokens)
-		best = max(best, c.Overlap)
+		best = max(best, r.blocks(&c))
 		r.costs = append(r.costs, c)
 	}
 	prompt := float64(max((x.tokens+block-1)/block, 1))
@@ -58,7 +62,7 @@ func (r *Router) consider(x *request, overlaps []int32, joined uint64, nowNS int
 		c := &r.costs[i]
 		raw, k := int64(0), 1.0
 		if s.TrackPrefillTokens {
-			cached := int64(c.Overlap) * block
+			cached := r.cachedTokens(c)
 			raw = (c.PrefillTokens + max(x.tokens-cached, 0)) + cached
 			if s.CreditDecay > 0 {
 				excess := float64(c.PrefillTokens-least) / float64(block)
@@ -66,6 +70,9 @@ func (r *Router) consider(x *request, overlaps []int32, joined uint64, nowNS int
 			}
 		}
 		credit := float64(float64(s.OverlapCredit*k) * float64(c.Overlap))
+		if c.Host > 0 {
+			credit += float64(s.HostCacheHitWeight * float64(c.Host))
+		}
 		c.PrefillCost = float64(s.PrefillLoadScale * max(float64(raw)/float64(block)-credit, 0))
 		if s.TrackActiveBlocks {
 			c.DecodeBlocks = float64(c.ActiveBlocks + (whole - int64(c.Shared)))
@@ -73,6 +80,22 @@ func (r *Router) consider(x *request, overlaps []int32, joined uint64, nowNS int
 		c.Cost = (c.PrefillCost + c.DecodeBlocks) + float64(s.ActiveRequestWeight*float64(c.ActiveRequests))
 	}
 	return best
+}
+
+// blocks is E of a target in whole blocks.
+func (r *Router) blocks(c *Candidate) int32 {
+	if c.Host == 0 {
+		return c.Overlap
+	}
+	return int32(math.Round(r.worth(c.Overlap, c.Host)))
+}
+
+// cachedTokens is C of a target.
+func (r *Router) cachedTokens(c *Candidate) int64 {
+	if c.Host == 0 {
+		return int64(c.Overlap) * r.cfg.BlockTokens
+	}
+	return r.cached(r.worth(c.Overlap, c.Host))
 }
 
 // choose returns the candidate that a decision takes: the cheapest or, with a temperature, one
@@ -143,7 +166,7 @@ func (r *Router) place(slot int32, c *Candidate, nowNS int64) {
 	if !s.TrackPrefillTokens {
 		return
 	}
-	cached := min(int64(c.Overlap)*r.cfg.BlockTokens, x.tokens)
+	cached := min(r.cachedTokens(c), x.tokens)
 	x.load = x.tokens - cached
 	if x.load == 0 {
 		return

@@ -79,6 +79,7 @@ type request struct {
 	class         int32
 	price, cached int64
 	overlaps      []int32
+	hosts         []int32
 	joined        uint64
 }
 
@@ -96,6 +97,7 @@ type Router struct {
 	freed    []int32
 	joined   uint64
 	index    index
+	hosts    *hosts
 	active   active
 	queues   queues
 	requests []request
@@ -176,6 +178,9 @@ func (r *Router) RemoveWorker(worker int32) {
 	at := r.first[worker]
 	for t := at; t < at+int32(r.cfg.Ranks); t++ {
 		r.index.forget(t)
+		if r.hosts != nil {
+			r.hosts.forget(t)
+		}
 		r.targets[t] = target{worker: -1}
 	}
 	r.first[worker] = -1
@@ -212,6 +217,9 @@ func (r *Router) Arrive(q *Request, nowMS float64) (d Decision, placed bool, err
 				r.index.apply(int32(i), t.lag.due(nowMS))
 			}
 		}
+		if r.hosts != nil {
+			r.hosts.due(nowMS)
+		}
 	}
 	for int(q.Slot) >= len(r.requests) {
 		r.requests = append(r.requests, request{target: -1})
@@ -227,6 +235,16 @@ func (r *Router) Arrive(q *Request, nowMS float64) (d Decision, placed bool, err
 		}
 	}
 	x.cached = min(q.Tokens, int64(most)*r.cfg.BlockTokens)
+	var hostBlocks []int32
+	if r.hosts != nil {
+		r.hosts.follow(r.shape, q.Path, shared, r.overlaps)
+		hostBlocks = r.hosts.blocks
+		worth := 0.0
+		for _, t := range r.order {
+			worth = max(worth, r.worth(r.overlaps[t], hostBlocks[t]))
+		}
+		x.cached = min(q.Tokens, r.cached(worth))
+	}
 	x.class = r.classOf(q, q.Tokens-x.cached)
 	c := &r.queues.classes[x.class]
 	nowNS := nanoseconds(nowMS)
@@ -234,7 +252,7 @@ func (r *Router) Arrive(q *Request, nowMS float64) (d Decision, placed bool, err
 		if len(r.order) == 0 {
 			return Decision{}, false, ErrNoWorker
 		}
-		return r.decide(q.Slot, r.overlaps, r.joined, nowNS), true, nil
+		return r.decide(q.Slot, r.overlaps, hostBlocks, r.joined, nowNS), true, nil
 	}
 	x.price = max(q.Tokens-x.cached, 1)
 	ticket := ticket{strict: q.StrictPriority, score: score(c.Policy, q.Priority, max(nowMS, 0)/1000, x.price), slot: q.Slot}
@@ -249,6 +267,7 @@ func (r *Router) Arrive(q *Request, nowMS float64) (d Decision, placed bool, err
 		x.overlaps = make([]int32, len(r.targets))
 	}
 	copy(x.overlaps, r.overlaps)
+	x.hosts = append([]int32(nil), hostBlocks...)
 	return Decision{}, false, nil
 }
 
@@ -289,9 +308,9 @@ func (r *Router) Release(nowMS float64) (slot int32, d Decision, ok bool) {
 	}
 	x := &r.requests[slot]
 	r.queues.classes[x.class].count(-1, x.tokens, x.cached)
-	overlaps := x.overlaps
-	x.overlaps = nil
-	d = r.decide(slot, overlaps, x.joined, nowNS)
+	overlaps, hostBlocks := x.overlaps, x.hosts
+	x.overlaps, x.hosts = nil, nil
+	d = r.decide(slot, overlaps, hostBlocks, x.joined, nowNS)
 	if len(overlaps) == len(r.targets) {
 		r.spare = append(r.spare, overlaps)
 	}

@@ -145,7 +145,7 @@ func (k *Rank) allocate(slot int32, r *engine.Request, start, end int64) bool {
 		}
 		r.Admissions++
 		r.Reused = max(r.Reused, reused)
-		p.Admitted = append(p.Admitted, engine.Admission{Slot: slot, Reused: reused})
+		p.Admitted = append(p.Admitted, engine.Admission{Slot: slot, Reused: reused, Host: -1})
 		p.HitTokens += from
 		p.CacheTokens += from
 	}

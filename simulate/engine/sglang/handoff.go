@@ -144,7 +144,7 @@ func (k *Rank) promote() {
 			r.AdmitMS = p.StartMS
 		}
 		r.Admissions++
-		p.Admitted = append(p.Admitted, engine.Admission{Slot: slot})
+		p.Admitted = append(p.Admitted, engine.Admission{Slot: slot, Host: -1})
 	}
 }
 

@@ -64,7 +64,7 @@ func (k *Rank) emitBursts(endMS float64) {
 			// The token before counts as computed now.
 			from := r.Computed / k.cfg.BlockTokens
 			if r.Computed = r.Length(); k.pool.Caching() {
-				k.cache(r, max(from, int64(len(r.Blocks))), r.Computed/k.cfg.BlockTokens)
+				k.cache(slot, r, from, r.Computed/k.cfg.BlockTokens)
 				if k.cfg.GeneratedEvents {
 					k.announce(r, from, r.Computed/k.cfg.BlockTokens)
 				}

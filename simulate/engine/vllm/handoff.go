@@ -35,7 +35,7 @@ func (k *Rank) hold(r *engine.Request) { k.owned -= k.ownedBlocks(r) }
 func (k *Rank) ReleaseSource(slot int32) {
 	r := k.request(slot)
 	k.owned += k.ownedBlocks(r)
-	k.release(r, true)
+	k.release(slot, r, true)
 	if invariants.Enabled {
 		k.audit.Leave(slot, 0)
 		k.check()
@@ -57,6 +57,9 @@ func (k *Rank) Accept(slot int32) bool {
 	h := &k.handoffs
 	r.Stage, r.Accepted = engine.Pending, h.accepted
 	h.accepted++
+	if k.host != nil {
+		k.arrive(slot)
+	}
 	h.pending.PushBack(slot)
 	k.enter(r, false)
 	if invariants.Enabled {
@@ -77,7 +80,7 @@ func (k *Rank) Reserve() (slot int32, missing int64) {
 		return -1, 0
 	}
 	r := k.request(slot)
-	if !k.reserve(r) {
+	if !k.reserve(slot, r) {
 		h.failed, h.failedAt = slot, h.generation
 		return -1, 0
 	}
@@ -91,7 +94,7 @@ func (k *Rank) Reserve() (slot int32, missing int64) {
 	return slot, r.Fresh * k.cfg.BlockTokens
 }
 
-func (k *Rank) reserve(r *engine.Request) bool {
+func (k *Rank) reserve(slot int32, r *engine.Request) bool {
 	need := k.blocksFor(r.Prompt)
 	k.hits = k.hits[:0]
 	switch {
@@ -107,6 +110,13 @@ func (k *Rank) reserve(r *engine.Request) bool {
 		return false
 	}
 	r.Blocks = append(r.Blocks[:0], k.hits...)
+	if k.host != nil {
+		if s := k.requests.Hosted(slot); k.grew(s, k.hits, r.Fresh) > 0 {
+			// Nothing is written to capacity that a store still reads.
+			k.unreserve(r, s)
+			return false
+		}
+	}
 	if k.cfg.NoEvict {
 		k.handoffs.promised += k.whole(r) - need
 	}
@@ -121,7 +131,7 @@ func (k *Rank) Activate(slot int32) {
 		if !r.PathKnown {
 			k.content.Fill(r)
 		}
-		k.cache(r, int64(len(r.Blocks)), r.Prompt/k.cfg.BlockTokens)
+		k.cache(slot, r, int64(len(r.Blocks)), r.Prompt/k.cfg.BlockTokens)
 	}
 	r.Computed, r.Fresh = r.Prompt, 0
 	if k.random != nil {
@@ -166,17 +176,21 @@ func (k *Rank) CancelDestination(slot int32) {
 		h.pending.Remove(slot)
 	case engine.Reserved:
 		h.reserved--
-		for i := len(r.Blocks); i > 0; i-- {
-			k.pool.Release(r.Blocks[i-1])
+		if k.host != nil {
+			k.unreserve(r, k.requests.Hosted(slot))
+		} else {
+			for i := len(r.Blocks); i > 0; i-- {
+				k.pool.Release(r.Blocks[i-1])
+			}
+			k.pool.Free(r.Fresh)
 		}
-		k.pool.Free(r.Fresh)
 		r.Blocks, r.Fresh = r.Blocks[:0], 0
 		k.fulfil(r)
 	case engine.Activated:
 		k.waiting.Remove(slot)
 		k.fulfil(r)
 		k.owned += k.ownedBlocks(r)
-		k.release(r, true)
+		k.release(slot, r, true)
 	}
 	r.Stage = engine.Plain
 	h.generation++
@@ -215,14 +229,14 @@ func (k *Rank) admitActivated(i int) {
 	k.fulfil(r)
 	k.owned += k.ownedBlocks(r)
 	r.Stage = engine.Plain
-	k.join(slot, r, 0)
+	k.join(slot, r, 0, 0)
 	if k.together {
 		k.extras = append(k.extras, slot)
 	}
 }
 
-// join adds an admitted request to the running ones.
-func (k *Rank) join(slot int32, r *engine.Request, reused int32) {
+// join adds an admitted request to the running ones; fromHost of the reused tokens came from the host cache.
+func (k *Rank) join(slot int32, r *engine.Request, reused, fromHost int32) {
 	p := &k.pass
 	k.blocked = -1
 	r.Join = k.joined
@@ -237,9 +251,14 @@ func (k *Rank) join(slot int32, r *engine.Request, reused int32) {
 	if r.Admissions == 0 {
 		r.AdmitMS, r.FirstReused = p.StartMS, reused
 	}
+	if k.host == nil || r.Admissions > 0 {
+		fromHost = -1
+	} else {
+		r.FirstHost = fromHost
+	}
 	r.Admissions++
 	r.Reused = max(r.Reused, reused)
-	p.Admitted = append(p.Admitted, engine.Admission{Slot: slot, Reused: reused})
+	p.Admitted = append(p.Admitted, engine.Admission{Slot: slot, Reused: reused, Host: fromHost})
 }
 
 // decodes and prefills tell the role of the rank's pool.

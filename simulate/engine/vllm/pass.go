@@ -32,7 +32,10 @@ func (k *Rank) Decide(nowMS float64, count int64) (endMS float64) {
 		k.settle(false)
 		k.scheduleRunning()
 	}
-	if k.waiting.Len() > 0 {
+	if k.host != nil {
+		k.host.joined = k.joined
+		k.admitHosted()
+	} else if k.waiting.Len() > 0 {
 		k.admit()
 	}
 	if !k.deferring && p.Preempted == 0 {
@@ -51,6 +54,11 @@ func (k *Rank) Decide(nowMS float64, count int64) (endMS float64) {
 	}
 	p.Running, p.Waiting = int32(len(k.running)), int32(k.waiting.Len())
 	p.DecodeMS = k.cfg.Timing.DecodeMS(p.DecodeRequests, p.DecodeTokens)
+	if k.host != nil {
+		k.prepare(nowMS)
+		p.FenceMS = k.host.fenceMS
+		nowMS = max(nowMS, p.FenceMS)
+	}
 	return (nowMS + p.PrefillMS) + p.DecodeMS
 }
 
@@ -161,7 +169,7 @@ func (k *Rank) admit() {
 		if r.Admissions > 0 {
 			k.handoffs.preempted--
 		}
-		k.join(slot, r, reused)
+		k.join(slot, r, reused, -1)
 		if r.PassTokens == 0 && k.budget == 0 {
 			return
 		}

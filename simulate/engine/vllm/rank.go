@@ -104,7 +104,10 @@ type Rank struct {
 	// have; NoEvict only.
 	promised, owned int64
 	random          *chacha.Source
-	handoffs        handoffs
+	// host is nil without a host cache; headStart is then where the admitted request begins to compute.
+	host      *offload
+	headStart int64
+	handoffs  handoffs
 	// audit is filled in builds that check themselves.
 	audit engine.Audit
 	// burst has the tokens that each of the ready requests gets, reserved the blocks set
@@ -171,6 +174,9 @@ func NewRank(cfg *Config, e *schemas.EngineSpec, scheduler int, requests *engine
 // Submit adds a request to the back of the waiting engine.Queue (spec 03 section 3).
 func (k *Rank) Submit(slot int32) {
 	k.clamp(k.request(slot))
+	if k.host != nil {
+		k.arrive(slot)
+	}
 	k.waiting.PushBack(slot)
 	k.enter(k.request(slot), true)
 	if invariants.Enabled {
@@ -189,8 +195,11 @@ func (k *Rank) clamp(r *engine.Request) {
 	}
 }
 
-// Idle reports whether the rank has neither running nor waiting requests.
-func (k *Rank) Idle() bool { return len(k.running) == 0 && k.waiting.Len() == 0 }
+// Idle reports whether the rank has nothing to run a pass for: neither running nor waiting requests, nor
+// awake ones in the restore queue.
+func (k *Rank) Idle() bool {
+	return len(k.running) == 0 && k.waiting.Len() == 0 && (k.host == nil || k.host.awake == 0 && !k.host.retry)
+}
 
 // Pass returns what the last Decide and Emit did.
 func (k *Rank) Pass() *engine.Pass { return &k.pass }

@@ -35,6 +35,9 @@ func (k *Rank) schedule(slot int32, head bool) verdict {
 	if head {
 		hits = k.hits
 		start = int64(len(hits)) * cfg.BlockTokens
+		if k.host != nil {
+			start = k.headStart
+		}
 	}
 	prefix := min(start, r.Prompt)
 	if rest := r.Prompt - prefix; !cfg.ChunkedPrefill && rest > k.budget {
@@ -60,6 +63,9 @@ func (k *Rank) schedule(slot int32, head bool) verdict {
 			return stuck
 		}
 	}
+	if k.host != nil {
+		k.fence(k.grew(k.requests.Hosted(slot), hits, fresh))
+	}
 	r.Blocks = append(r.Blocks, hits...)
 	k.owned += fresh + int64(len(hits))
 	r.Computed = end
@@ -67,7 +73,7 @@ func (k *Rank) schedule(slot int32, head bool) verdict {
 		r.Allocated = max(r.Allocated, end)
 	}
 	if k.pool.Caching() {
-		k.cache(r, start/cfg.BlockTokens, end/cfg.BlockTokens)
+		k.cache(slot, r, start/cfg.BlockTokens, end/cfg.BlockTokens)
 		if cfg.GeneratedEvents {
 			k.announce(r, start/cfg.BlockTokens, end/cfg.BlockTokens)
 		}
@@ -120,9 +126,15 @@ func (k *Rank) take(hits []int32, n int64) bool {
 // cache makes the full blocks from up to, not including, to visible where other requests
 // may ask for them (spec 03 section 4.4). Blocks that only this request could ask for get
 // an identity when they are released.
-func (k *Rank) cache(r *engine.Request, from, to int64) {
+func (k *Rank) cache(slot int32, r *engine.Request, from, to int64) {
+	// Of a restored prefix the last block may be computed again in place.
+	from = max(from, int64(len(r.Blocks)))
 	if to = min(to, r.Identified); from >= to {
 		return
+	}
+	var units []int32
+	if k.host != nil && k.host.private {
+		units = k.requests.Hosted(slot).Units
 	}
 	at := k.position(from)
 	for i, element, page := from, int64(-1), int32(-1); i < to; i++ {
@@ -130,7 +142,11 @@ func (k *Rank) cache(r *engine.Request, from, to int64) {
 			element = at.element
 			page = k.pool.Page(r.Path[element])
 		}
-		r.Blocks = append(r.Blocks, k.pool.Store(page, at.position))
+		e := k.pool.Store(page, at.position)
+		if units != nil {
+			k.pool.SetUnit(e, units[i])
+		}
+		r.Blocks = append(r.Blocks, e)
 		k.next(&at)
 	}
 }
@@ -271,7 +287,10 @@ func (k *Rank) preempt(keep bool) int32 {
 	if r.Authored {
 		k.authored--
 	}
-	k.release(r, false)
+	if k.host != nil {
+		k.preemptedHost(slot)
+	}
+	k.release(slot, r, false)
 	r.Computed, r.Allocated = 0, 0
 	k.waiting.PushFront(slot)
 	k.enter(r, false)
@@ -298,7 +317,7 @@ func (k *Rank) complete(slot int32) {
 	if k.prefills() {
 		k.hold(r)
 	} else {
-		k.release(r, true)
+		k.release(slot, r, true)
 	}
 	k.handoffs.generation++
 	k.end(slot, completed)
@@ -314,15 +333,21 @@ func (k *Rank) end(slot int32, status schemas.Status) {
 
 // release gives the request's blocks back, last to first (spec 03 section 4.2). Computed
 // full blocks stay cached; those of a preempted request can be found again by itself.
-func (k *Rank) release(r *engine.Request, ended bool) {
+func (k *Rank) release(slot int32, r *engine.Request, ended bool) {
 	owned, full, held := k.ownedBlocks(r), r.Computed/k.cfg.BlockTokens, int64(len(r.Blocks))
+	full = max(full, held)
 	k.owned -= owned
 	if !k.pool.Caching() {
 		k.pool.Free(owned)
 		return
 	}
-	k.pool.Free(owned - full)
+	private := k.host != nil && k.host.private
+	if !private {
+		k.pool.Free(owned - full)
+	}
 	switch {
+	case private:
+		k.releaseUnits(r, k.requests.Hosted(slot), full, held, ended)
 	case full <= held:
 	case ended && !k.content.Keeps():
 		k.pool.ReleaseRun(full - held)

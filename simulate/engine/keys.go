@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"encoding/binary"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/dynosim/dynosim/lower"
+)
+
+// hashSeed is the seed of all block and sequence hashes (spec 01 section 7.3).
+const hashSeed = 1337
+
+// keys knows the sequence hashes of blocks, which order equal ages in a host cache (spec 10
+// section 3).
+type keys struct {
+	// known has the hashes of numbered blocks, or of blocks by chain and position with 0 for one
+	// that nobody asked for.
+	known []uint64
+	// positions is the number of blocks that may end in one chain.
+	positions int64
+	buffer    []byte
+}
+
+// covered reports whether chains identify all full blocks of all prompts.
+func covered(w *lower.Workload, block int64) bool {
+	for i, tokens := range w.Nodes.InputTokens {
+		if w.Nodes.Chain[i] < 0 && int64(tokens) >= block || int64(w.Nodes.ChainTokens[i])/block < int64(tokens)/block {
+			return false
+		}
+	}
+	return true
+}
+
+// UseKeys makes the sequence hashes of prompts available; call it before any request arrives. whole is
+// the workload that all nodes come from. Where chains do not identify all blocks of a prompt, the
+// blocks are numbered one by one.
+func (c *Content) UseKeys(whole *lower.Workload) {
+	if !c.interned && !covered(whole, c.block) {
+		c.interned = true
+		c.numbers = map[string]int32{}
+	}
+	c.keys = &keys{positions: 1, buffer: make([]byte, 0, 4*c.block)}
+	if t := c.PathTokens(); t > c.block {
+		c.keys.positions = (t + c.block - 1) / c.block
+	}
+}
+
+// sum is the hash of a block's tokens, the buffer, behind its parent; first says that it has none.
+func (k *keys) sum(parent uint64, first bool) uint64 {
+	local := xxh3.HashSeed(k.buffer, hashSeed)
+	k.buffer = k.buffer[:0]
+	if first {
+		return local
+	}
+	var pair [16]byte
+	binary.LittleEndian.PutUint64(pair[:8], parent)
+	binary.LittleEndian.PutUint64(pair[8:], local)
+	return xxh3.HashSeed(pair[:], hashSeed)
+}
+
+// token appends a token count times to the block that is hashed next.
+func (k *keys) token(token uint32, count int64) {
+	for range count {
+		k.buffer = binary.LittleEndian.AppendUint32(k.buffer, token)
+	}
+}
+
+// number notes the hash of a new numbered block: its tokens behind a parent, -1 for none.
+func (k *keys) number(parent int32, tail []stretch) {
+	for _, s := range tail {
+		k.token(s.token, s.count)
+	}
+	if parent < 0 {
+		k.known = append(k.known, k.sum(0, true))
+	} else {
+		k.known = append(k.known, k.sum(k.known[parent], false))
+	}
+}
+
+// unique notes a hash for a numbered block whose tokens nobody knows.
+func (k *keys) unique() {
+	k.buffer = binary.LittleEndian.AppendUint64(k.buffer[:0], uint64(len(k.known)))
+	k.known = append(k.known, k.sum(0, true))
+}
+
+// AppendKeys appends the sequence hashes of a request's full prompt blocks. The path of the request is
+// known afterwards.
+func (c *Content) AppendKeys(r *Request, out []uint64) []uint64 {
+	if !r.PathKnown {
+		c.Fill(r)
+	}
+	n := r.Prompt / c.block
+	if c.interned {
+		for _, number := range r.Path[:n] {
+			out = append(out, c.keys.known[number])
+		}
+		return out
+	}
+	w, k := c.workload, c.keys
+	t := w.BlockTokens
+	if chains := int64(len(w.Chains.Parent)) * k.positions; int64(len(k.known)) < chains {
+		k.known = append(k.known, make([]uint64, chains-int64(len(k.known)))...)
+	}
+	parent := uint64(0)
+	for i := range n {
+		end := (i + 1) * c.block
+		element := (end - 1) / t
+		known := &k.known[int64(r.Path[element])*k.positions+i-element*t/c.block]
+		if *known == 0 {
+			for at := i * c.block; at < end; {
+				stop := min(end, (at/t+1)*t)
+				k.token(w.Chains.Block[r.Path[at/t]], stop-at)
+				at = stop
+			}
+			*known = k.sum(parent, i == 0)
+		}
+		parent = *known
+		out = append(out, parent)
+	}
+	return out
+}

@@ -1,0 +1,340 @@
+package vllm
+
+import (
+	"math"
+
+	"github.com/dynosim/dynosim/schemas"
+	"github.com/dynosim/dynosim/simulate/engine"
+	"github.com/dynosim/dynosim/simulate/host"
+	"github.com/dynosim/dynosim/simulate/invariants"
+	"github.com/dynosim/dynosim/simulate/kv"
+)
+
+// offload is what a rank with a host cache has beside its queues (spec 10).
+//
+// A store reads GPU copies until it completes. With a private cache that is a mark on the unit of
+// capacity, which may be given to another block meanwhile: the pass then waits behind the fence.
+// In a shared cache the copies are held instead: an unfinished store is one more user of their blocks.
+type offload struct {
+	owner   *host.Owner
+	private bool
+	// fenceMS is the time before which no pass computes (spec 10 section 5.1).
+	fenceMS float64
+	// marks has the completion of the store that reads a unit, 0 for none; marked counts them.
+	marks  []float64
+	marked int
+	// holds counts the unfinished stores that read a cached block, by entry.
+	holds []int32
+	// prepared are the stores of the pass that was decided, loads those in flight.
+	prepared, loads []int32
+	// loaded are the loads whose blocks are activated at the end of a boundary.
+	loaded []int32
+	// queue is the restore queue, with places of requests that left it; members counts the
+	// requests in it, awake those that do not sleep.
+	queue          places
+	members, awake int
+	// promised is the number of blocks that restoring requests need beside their prefixes.
+	promised int64
+	// retry lets a pass run because a destination that did not fit may fit now (spec 10 section 9.3).
+	retry bool
+	// joined is the place in the running list at which the pass's admissions begin.
+	joined int64
+	// missing and walked are working memory: entries and blocks of an attempt.
+	missing []int64
+	walked  []int32
+	head    head
+}
+
+// head remembers the last look-up that led to nothing, and what was true then.
+type head struct {
+	slot             int32
+	version, stored  uint64
+	available, other int64
+}
+
+// place is an entry of the restore queue; creation tells whether the slot still is that request.
+type restoring struct {
+	slot, creation int32
+}
+
+// places is a queue whose entries have fixed numbers: the first is number first.
+type places struct {
+	entries []restoring
+	first   int
+}
+
+// Offload gives the rank a host cache; call it before its first request. join is called with the
+// identity of every block that a shared cache has already.
+func (k *Rank) Offload(owner *host.Owner) {
+	k.host = &offload{owner: owner, private: !owner.Shared(), head: head{slot: -1}}
+	if k.host.private {
+		k.pool.NumberUnits()
+	}
+}
+
+// arrive fixes the prompt keys of a request that reaches the rank.
+func (k *Rank) arrive(slot int32) {
+	s := k.requests.Hosted(slot)
+	if len(s.Keys) == 0 {
+		s.Keys = k.content.AppendKeys(k.request(slot), s.Keys)
+	}
+}
+
+// LeaveHost ends the rank's part in its host cache, if it has one.
+func (k *Rank) LeaveHost() {
+	if k.host != nil {
+		k.host.owner.Leave()
+	}
+}
+
+// Due is the time at which the rank, between passes, has a transfer to look at (spec 10 section 8).
+func (k *Rank) Due(nowMS float64) float64 { return k.host.owner.Due(nowMS) }
+
+// Transferring reports whether transfers of the rank are under way, or their ends not seen.
+func (k *Rank) Transferring() bool { return k.host.owner.InFlight() }
+
+// HostEvents are the blocks that the host cache got and gave up since they were last taken.
+func (k *Rank) HostEvents() []kv.Event { return k.host.owner.Events() }
+
+// Tick looks at the transfers of a rank between passes. It reports whether anything completed.
+func (k *Rank) Tick(nowMS float64) bool {
+	any := k.look(nowMS)
+	k.activateLoaded()
+	if invariants.Enabled {
+		k.check()
+	}
+	return any
+}
+
+// Boundary is the end of the worker's pass: the stores that it prepared begin.
+func (k *Rank) Boundary(nowMS float64) bool {
+	h := k.host
+	any := k.look(nowMS)
+	for _, j := range h.prepared {
+		h.owner.Submit(j, nowMS)
+		if h.private {
+			x := h.owner.Job(j)
+			for _, u := range x.Sources {
+				h.marks[u] = x.EndMS
+			}
+			h.marked += len(x.Sources)
+		}
+	}
+	if len(h.prepared) > 0 {
+		h.prepared = h.prepared[:0]
+		any = k.look(nowMS) || any
+	}
+	k.activateLoaded()
+	h.retry = false
+	if invariants.Enabled {
+		k.check()
+	}
+	return any
+}
+
+// look sees what completed until nowMS. Loads are activated later.
+func (k *Rank) look(nowMS float64) bool {
+	h := k.host
+	own, any := h.owner.Advance(nowMS)
+	for _, j := range own {
+		x := h.owner.Job(j)
+		if x.Kind == host.Load {
+			h.loaded = append(h.loaded, j)
+			continue
+		}
+		k.stored(x)
+		h.owner.Drop(j)
+	}
+	if any {
+		k.wakeSleepers()
+	}
+	return any
+}
+
+// stored ends the marks or holds of a store.
+func (k *Rank) stored(x *host.Job) {
+	h := k.host
+	if h.private {
+		for _, u := range x.Sources {
+			h.marks[u] = 0
+		}
+		h.marked -= len(x.Sources)
+	} else {
+		for i := len(x.Sources) - 1; i >= 0; i-- {
+			h.holds[x.Sources[i]]--
+			k.pool.Release(x.Sources[i])
+		}
+		k.blocked = -1
+	}
+	if k.handoffs.pending.Len() > 0 {
+		h.retry = true
+	}
+	k.handoffs.generation++
+}
+
+// activateLoaded makes the blocks of completed loads the requests' own and visible.
+func (k *Rank) activateLoaded() {
+	h := k.host
+	for _, j := range h.loaded {
+		x := h.owner.Job(j)
+		r, s := k.request(x.Slot), k.requests.Hosted(x.Slot)
+		k.cache(x.Slot, r, s.GPU, s.Prefix)
+		s.Restore, s.Load = engine.Restored, -1
+		for i, l := range h.loads {
+			if l == j {
+				h.loads = append(h.loads[:i], h.loads[i+1:]...)
+				break
+			}
+		}
+		h.owner.Drop(j)
+	}
+	h.loaded = h.loaded[:0]
+}
+
+// grew gives a request the units of the blocks that it just took: hits that it shares and fresh ones. It
+// returns the latest completion of a store that reads one of these, 0 for none.
+func (k *Rank) grew(s *engine.Hosted, hits []int32, fresh int64) (readMS float64) {
+	if !k.host.private {
+		return 0
+	}
+	for _, e := range hits {
+		s.Units = append(s.Units, k.pool.Unit(e))
+	}
+	if fresh == 0 {
+		return 0
+	}
+	from := len(s.Units)
+	s.Units = k.pool.AppendTaken(s.Units)
+	if k.host.marked > 0 {
+		for _, u := range s.Units[from:] {
+			readMS = max(readMS, k.host.marks[u])
+		}
+	}
+	return readMS
+}
+
+// giveBack returns the private units behind the first n blocks of a request, last to first.
+func (k *Rank) giveBack(s *engine.Hosted, n int64) {
+	for i := int64(len(s.Units)); i > n; i-- {
+		k.pool.FreeUnit(s.Units[i-1])
+	}
+	s.Units = s.Units[:n]
+}
+
+// unreserve gives the blocks of a reserved destination back.
+func (k *Rank) unreserve(r *engine.Request, s *engine.Hosted) {
+	if k.host.private {
+		k.giveBack(s, int64(len(r.Blocks)))
+		s.Units = s.Units[:0]
+	} else {
+		k.pool.Free(r.Fresh)
+	}
+	for i := len(r.Blocks); i > 0; i-- {
+		k.pool.Release(r.Blocks[i-1])
+	}
+	r.Blocks, r.Fresh = r.Blocks[:0], 0
+}
+
+// prepare creates the stores of the pass that was just decided (spec 10 section 4).
+func (k *Rank) prepare(nowMS float64) {
+	h := k.host
+	for _, slot := range k.running {
+		r := k.request(slot)
+		if r.Pass != k.passes && r.Join < h.joined {
+			continue
+		}
+		s := k.requests.Hosted(slot)
+		if end := min(r.Computed, r.Prompt) / k.cfg.BlockTokens; end > s.Cursor {
+			k.store(slot, r, s, end, nowMS)
+		}
+	}
+}
+
+// store creates a store of the blocks of a request up to end that the host cache lacks; all or none.
+func (k *Rank) store(slot int32, r *engine.Request, s *engine.Hosted, end int64, nowMS float64) {
+	h := k.host
+	h.missing = h.missing[:0]
+	for i := s.Cursor; i < end; i++ {
+		if h.owner.Find(s.Keys[i]) < 0 {
+			h.missing = append(h.missing, i)
+		}
+	}
+	if len(h.missing) == 0 {
+		s.Cursor = end
+		return
+	}
+	for _, i := range h.missing {
+		if h.private && h.marked > 0 && h.marks[s.Units[i]] > 0 {
+			return
+		}
+		if e := r.Blocks[i]; !h.private && int(e) < len(h.holds) && h.holds[e] > 0 {
+			return
+		}
+	}
+	if !h.private {
+		h.owner.AdvancePool(nowMS)
+	}
+	if !h.owner.MakeRoom(int64(len(h.missing)), s.Keys[s.Cursor:end], nowMS) {
+		return
+	}
+	if h.private && h.marks == nil {
+		h.marks = make([]float64, k.pool.Total())
+	}
+	j := h.owner.Prepare(slot, r.Node, nowMS)
+	x := h.owner.Job(j)
+	for _, i := range h.missing {
+		at := k.position(i)
+		h.owner.Expect(j, s.Keys[i], r.Path[at.element], at.position)
+		if h.private {
+			x.Sources = append(x.Sources, s.Units[i])
+			continue
+		}
+		e := r.Blocks[i]
+		for int(e) >= len(h.holds) {
+			h.holds = append(h.holds, 0)
+		}
+		h.holds[e]++
+		k.pool.Use(e)
+		x.Sources = append(x.Sources, e)
+	}
+	s.Cursor, s.Store, s.StoreID = end, j, x.ID
+	h.prepared = append(h.prepared, j)
+	h.owner.TouchAll(s.Keys)
+}
+
+// fence delays passes until a time.
+func (k *Rank) fence(untilMS float64) { k.host.fenceMS = max(k.host.fenceMS, untilMS) }
+
+// preempted raises the fence for a request whose latest store is under way (spec 10 section 5.1).
+func (k *Rank) preemptedHost(slot int32) {
+	h, s := k.host, k.requests.Hosted(slot)
+	if h.private && h.owner.Live(s.Store, s.StoreID) {
+		if end := h.owner.Job(s.Store).EndMS; !math.IsNaN(end) {
+			k.fence(end)
+		}
+	}
+}
+
+// releaseUnits is the private part of release: it gives back the units of the blocks behind held.
+func (k *Rank) releaseUnits(r *engine.Request, s *engine.Hosted, full, held int64, ended bool) {
+	k.giveBack(s, full)
+	if full > held {
+		if ended && !k.content.Keeps() {
+			for i := full; i > held; i-- {
+				k.pool.ReleaseUnit(s.Units[i-1])
+			}
+		} else {
+			k.storeOwn(r, held, full)
+			for i := held; i < full; i++ {
+				k.pool.SetUnit(r.Blocks[i], s.Units[i])
+			}
+			for i := full; i > held; i-- {
+				k.pool.Release(r.Blocks[i-1])
+			}
+		}
+	}
+	s.Units = s.Units[:0]
+}
+
+// aggregated tells the role of the rank's pool.
+func (k *Rank) aggregated() bool { return k.cfg.Role == schemas.PoolAggregated }
