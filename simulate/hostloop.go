@@ -19,6 +19,8 @@ type hosted interface {
 	Due(nowMS float64) float64
 	Tick(nowMS float64) bool
 	Boundary(nowMS float64) bool
+	// FenceMS is the time before which the last pass could not compute, 0 for none.
+	FenceMS() float64
 	// Transferring reports whether transfers of the rank are under way.
 	Transferring() bool
 	// HostEvents are the blocks that the cache got and gave up since they were last taken.

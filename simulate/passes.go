@@ -100,8 +100,10 @@ func (c *cluster) recordPass(p *pool, id int32, rank int) {
 	pass := w.ranks[rank].Pass()
 	active, idle := w.ranks[rank].Gauges()
 	c.record.pass(p.role, id, int32(rank), w.pass, pass, active, idle)
-	if pass.FenceMS > pass.StartMS {
-		c.record.hostFence(p.role, id, int32(rank), w.pass, pass.StartMS, pass.FenceMS)
+	if w.hosts != nil {
+		if fence := w.hosts[rank].FenceMS(); fence > pass.StartMS {
+			c.record.hostFence(p.role, id, int32(rank), w.pass, pass.StartMS, fence)
+		}
 	}
 	c.record.gap(pass.GapMS, pass.GapCount)
 	c.passes++

@@ -23,8 +23,6 @@ type Prefilled struct{ Slot, Ended int32 }
 type Pass struct {
 	// StartMS and EndMS bound the worker's pass, PrefillMS and DecodeMS are the rank's parts.
 	StartMS, PrefillMS, DecodeMS, EndMS float64
-	// FenceMS is the time before which the pass could not compute, 0 for none (spec 10 section 5.1).
-	FenceMS float64
 	// PrefillRequests, PrefillTokens and PrefillCached follow num_prefill_requests,
 	// sum_prefill_tokens and sum_prefill_kv_tokens of spec 03 section 11.1.
 	PrefillRequests, PrefillTokens, PrefillCached int64

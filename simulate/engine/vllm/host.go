@@ -90,6 +90,9 @@ func (k *Rank) LeaveHost() {
 // Due is the time at which the rank, between passes, has a transfer to look at (spec 10 section 8).
 func (k *Rank) Due(nowMS float64) float64 { return k.host.owner.Due(nowMS) }
 
+// FenceMS is the time before which the last pass could not compute, 0 for none (spec 10 section 5.1).
+func (k *Rank) FenceMS() float64 { return k.host.fenceMS }
+
 // Transferring reports whether transfers of the rank are under way, or their ends not seen.
 func (k *Rank) Transferring() bool { return k.host.owner.InFlight() }
 
@@ -235,8 +238,39 @@ func (k *Rank) unreserve(r *engine.Request, s *engine.Hosted) {
 	r.Blocks, r.Fresh = r.Blocks[:0], 0
 }
 
-// prepare creates the stores of the pass that was just decided (spec 10 section 4).
-func (k *Rank) prepare(nowMS float64) {
+// decideHosted is Decide of a rank with a host cache: every pass walks the running list.
+func (k *Rank) decideHosted(nowMS float64, count int64) (endMS float64) {
+	p := &k.pass
+	p.Reset(nowMS)
+	k.promptSum, k.cachedSum = 0, 0
+	k.prompts = engine.Moments{}
+	k.passes++
+	k.extras, k.rejects = k.extras[:0], k.rejects[:0]
+	k.budget = k.cfg.MaxBatchedTokens
+	k.deferring = k.cfg.PrefillInterval > 1 && count%k.cfg.PrefillInterval != 0 && !k.bound && k.prompted()
+	k.together = false
+	k.settle(false)
+	k.scheduleRunning()
+	k.host.joined = k.joined
+	k.admitHosted()
+	if !k.deferring && p.Preempted == 0 {
+		k.bound = k.waiting.Len() > 0
+	}
+	if p.PrefillRequests > 0 && !k.decodes() {
+		p.PrefillMS = k.cfg.Timing.PrefillMS(p.PrefillRequests, k.promptSum, k.cachedSum)
+	}
+	if k.cfg.Metrics {
+		k.measure()
+	}
+	k.charge()
+	p.Running, p.Waiting = int32(len(k.running)), int32(k.waiting.Len()+k.host.members)
+	p.DecodeMS = k.cfg.Timing.DecodeMS(p.DecodeRequests, p.DecodeTokens)
+	return (k.prepare(nowMS) + p.PrefillMS) + p.DecodeMS
+}
+
+// prepare creates the stores of the pass that was just decided (spec 10 section 4) and returns when it begins to
+// compute: behind the fence.
+func (k *Rank) prepare(nowMS float64) float64 {
 	h := k.host
 	for _, slot := range k.running {
 		r := k.request(slot)
@@ -248,6 +282,7 @@ func (k *Rank) prepare(nowMS float64) {
 			k.store(slot, r, s, end, nowMS)
 		}
 	}
+	return max(nowMS, h.fenceMS)
 }
 
 // store creates a store of the blocks of a request up to end that the host cache lacks; all or none.

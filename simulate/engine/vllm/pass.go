@@ -9,6 +9,9 @@ import (
 // sections 5.1 to 5.4). The state moves on at once; Emit delivers the outputs. count numbers
 // the passes of the worker since it was last drained.
 func (k *Rank) Decide(nowMS float64, count int64) (endMS float64) {
+	if k.host != nil {
+		return k.decideHosted(nowMS, count)
+	}
 	p := &k.pass
 	p.Reset(nowMS)
 	k.promptSum, k.cachedSum = 0, 0
@@ -32,10 +35,7 @@ func (k *Rank) Decide(nowMS float64, count int64) (endMS float64) {
 		k.settle(false)
 		k.scheduleRunning()
 	}
-	if k.host != nil {
-		k.host.joined = k.joined
-		k.admitHosted()
-	} else if k.waiting.Len() > 0 {
+	if k.waiting.Len() > 0 {
 		k.admit()
 	}
 	if !k.deferring && p.Preempted == 0 {
@@ -54,11 +54,6 @@ func (k *Rank) Decide(nowMS float64, count int64) (endMS float64) {
 	}
 	p.Running, p.Waiting = int32(len(k.running)), int32(k.waiting.Len())
 	p.DecodeMS = k.cfg.Timing.DecodeMS(p.DecodeRequests, p.DecodeTokens)
-	if k.host != nil {
-		k.prepare(nowMS)
-		p.FenceMS = k.host.fenceMS
-		nowMS = max(nowMS, p.FenceMS)
-	}
 	return (nowMS + p.PrefillMS) + p.DecodeMS
 }
 

@@ -104,10 +104,7 @@ type Rank struct {
 	// have; NoEvict only.
 	promised, owned int64
 	random          *chacha.Source
-	// host is nil without a host cache; headStart is then where the admitted request begins to compute.
-	host      *offload
-	headStart int64
-	handoffs  handoffs
+	handoffs        handoffs
 	// audit is filled in builds that check themselves.
 	audit engine.Audit
 	// burst has the tokens that each of the ready requests gets, reserved the blocks set
@@ -151,6 +148,11 @@ type Rank struct {
 	blockedAvail  int64
 	blockedStored uint64
 	finishing     []int32
+
+	// host is nil without a host cache; headStart is where the request that is admitted from the host's queues
+	// begins to compute.
+	host      *offload
+	headStart int64
 }
 
 // NewRank makes a rank with an empty pool; scheduler numbers it over all workers of its
