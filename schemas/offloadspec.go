@@ -11,7 +11,7 @@ import (
 // unsupported, once everything else about it has been checked.
 const (
 	simulatesHostOffload = true
-	simulatesG3Offload   = false
+	simulatesG3Offload   = true
 )
 
 // HostOffloadSpec is the host cache behind a rank's KV pool (spec 10 section 1). The zero value has

@@ -15,8 +15,9 @@ import (
 // hosted is a rank with a host cache (spec 10 section 8).
 type hosted interface {
 	// Due is the time at which the rank, while its worker is idle, has a transfer to look at, +Inf
-	// for never. Tick does that, Boundary ends a pass; both report whether anything completed.
+	// for never; LanesDue is the next completion in a cache of its own. Tick does that, Boundary ends a pass; both report whether anything completed.
 	Due(nowMS float64) float64
+	LanesDue() float64
 	Tick(nowMS float64) bool
 	Boundary(nowMS float64) bool
 	// FenceMS is the time before which the last pass could not compute, 0 for none.
@@ -43,6 +44,8 @@ func (a *hostTick) Before(b *hostTick) bool {
 type hosting struct {
 	// shared is the cache that ranks share, nil without.
 	shared *host.Domain
+	// storage is what is behind the caches, nil for nothing.
+	storage *storage
 	// domains lists all caches in order of creation.
 	domains []*host.Domain
 	// ticks has the earliest completion of each worker with private caches, sometimes a past one.
@@ -87,6 +90,9 @@ func (c *cluster) offload(k *vllm.Rank, e *schemas.EngineSpec, role schemas.Pool
 		d.Publish()
 	}
 	k.Offload(d.Join(&e.Host, role, int32(scheduler)))
+	if e.G3.Enabled {
+		c.useStorage(k, e, scheduler)
+	}
 	h.stale = true
 }
 
@@ -113,7 +119,7 @@ func (c *cluster) arm(p *pool, id int32) {
 	}
 	at := math.Inf(1)
 	for _, k := range w.hosts {
-		at = min(at, k.Due(c.now))
+		at = min(at, k.LanesDue())
 	}
 	if at < w.tickMS {
 		w.tickMS = at
@@ -140,19 +146,22 @@ func (h *hosting) nextMS(c *cluster) float64 {
 		}
 		h.ticks.Pop()
 	}
-	if h.shared == nil {
-		return next
+	if h.shared != nil {
+		if at := h.shared.NextMS(); at < next && c.anyIdle(true) {
+			next = at
+		}
 	}
-	if at := h.shared.NextMS(); at < next && c.anyIdleShared() {
+	if at := h.storage.nextMS(); at < next && c.anyIdle(false) {
 		next = at
 	}
 	return next
 }
 
-func (c *cluster) anyIdleShared() bool {
+// anyIdle reports whether a worker with a host cache, maybe of the shared one only, is idle.
+func (c *cluster) anyIdle(shared bool) bool {
 	for i := range c.pools {
 		p := &c.pools[i]
-		if !p.spec.Engine.Host.Enabled || !p.spec.Engine.Host.Shared {
+		if !p.spec.Engine.Host.Enabled || shared && !p.spec.Engine.Host.Shared {
 			continue
 		}
 		for _, id := range p.live {
@@ -169,6 +178,7 @@ func (c *cluster) hostTicks() (changed bool, err error) {
 	for round := 0; ; round++ {
 		any := c.privateTicks()
 		any = c.sharedTicks() || any
+		any = c.storageTicks() || any
 		if !any {
 			return changed, nil
 		}
@@ -210,25 +220,7 @@ func (c *cluster) sharedTicks() (changed bool) {
 	}
 	h.stale = false
 	h.swept = h.shared.State()
-	for i := range c.pools {
-		p := &c.pools[i]
-		if !p.spec.Engine.Host.Enabled || !p.spec.Engine.Host.Shared {
-			continue
-		}
-		for _, id := range p.live {
-			w := p.workers[id]
-			if !w.idleHosted() {
-				continue
-			}
-			for rank, k := range w.hosts {
-				if k.Due(c.now) <= c.now {
-					c.hostTick(p, id, rank)
-					changed = true
-				}
-			}
-		}
-	}
-	return changed
+	return c.tickAll(func(p *pool) bool { return p.spec.Engine.Host.Shared })
 }
 
 // hostTick lets one rank look, shows its events to the router and wakes the worker.
@@ -295,6 +287,7 @@ func (c *cluster) finishHosts() {
 	for _, d := range c.host.domains {
 		d.Unfinished()
 	}
+	c.host.storage.finish(c.record)
 	if d := c.host.shared; d != nil {
 		capacity, resident, used := d.Gauges()
 		c.record.hostDomain(0, capacity, resident, used)

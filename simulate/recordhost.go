@@ -13,12 +13,16 @@ type hostRows struct {
 	transfers *schemas.HostTransferBatch
 	evictions *schemas.HostEvictionBatch
 	fences    *schemas.HostFenceBatch
+
+	storage    *schemas.G3TransferBatch
+	storageRun *schemas.G3RunBatch
 }
 
 func newHostRows() *hostRows {
 	return &hostRows{
 		domains: schemas.NewHostDomainBatch(1), transfers: schemas.NewHostTransferBatch(requestRows),
 		evictions: schemas.NewHostEvictionBatch(requestRows), fences: schemas.NewHostFenceBatch(requestRows),
+		storage: schemas.NewG3TransferBatch(requestRows), storageRun: schemas.NewG3RunBatch(1),
 	}
 }
 
@@ -88,5 +92,7 @@ func (r *recorder) closeHosts() {
 		take(r, r.sink.HostTransfers, &h.transfers)
 		take(r, r.sink.HostEvictions, &h.evictions)
 		take(r, r.sink.HostFences, &h.fences)
+		take(r, r.sink.G3Transfers, &h.storage)
+		take(r, r.sink.G3Run, &h.storageRun)
 	}
 }

@@ -1,5 +1,10 @@
 package engine
 
+import (
+	"math"
+	"slices"
+)
+
 // Restore is where a request stands whose prefix comes back from a host cache.
 type Restore uint8
 
@@ -32,6 +37,27 @@ type Hosted struct {
 	// Member says that the request is in the restore queue, and Asleep that it waits there for a
 	// completion; Placed that it has a place there, maybe an old one.
 	Member, Asleep, Placed bool
+
+	// With storage behind the host cache: StagedMS is when the request last promoted blocks, staged has those of that
+	// time, Rounds counts its promotions since the rank's pass Worked, and Bypassed says that it does not look there any more.
+	StagedMS float64
+	staged   []uint64
+	Rounds   int
+	Worked   uint64
+	Bypassed bool
+}
+
+// Staged reports whether the request promoted a block at this very time.
+func (h *Hosted) Staged(key uint64, nowMS float64) bool {
+	return h.StagedMS == nowMS && slices.Contains(h.staged, key)
+}
+
+// Stage notes that the request promotes blocks.
+func (h *Hosted) Stage(keys []uint64, nowMS float64) {
+	if h.StagedMS != nowMS {
+		h.staged = h.staged[:0]
+	}
+	h.StagedMS, h.staged = nowMS, append(h.staged, keys...)
 }
 
 // UseHosts makes the table keep a Hosted for each request.
@@ -45,5 +71,5 @@ func (t *Table) host(slot int32) {
 		t.hosted = append(t.hosted, Hosted{})
 	}
 	h := &t.hosted[slot]
-	*h = Hosted{Keys: h.Keys[:0], Units: h.Units[:0], Store: -1, Load: -1}
+	*h = Hosted{Keys: h.Keys[:0], Units: h.Units[:0], Store: -1, Load: -1, StagedMS: math.NaN(), staged: h.staged[:0]}
 }

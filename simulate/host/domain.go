@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dynosim/dynosim/schemas"
+	"github.com/dynosim/dynosim/simulate/host/g3"
 	"github.com/dynosim/dynosim/simulate/kv"
 )
 
@@ -72,6 +73,13 @@ type Owner struct {
 	flight int
 	// moving counts its moving jobs by direction in the present step of the pool.
 	moving [2]int32
+	// tier is the storage behind the cache, nil for none, worker the owner's number there. The others are working memory.
+	tier    *g3.Tier
+	worker  int32
+	keys    []uint64
+	written []int
+	left    []int32
+	one     [1]uint64
 }
 
 // Join makes the rank an owner; spec has its links and latency.
@@ -151,7 +159,9 @@ func (o *Owner) Drop(j int32) {
 
 // InFlight reports whether the owner has transfers, prepared ones included, whose end it has not
 // seen.
-func (o *Owner) InFlight() bool { return o.flight > 0 }
+func (o *Owner) InFlight() bool {
+	return o.flight > 0 || o.tier != nil && o.tier.InFlight(o.worker)
+}
 
 // MakeRoom evicts what n more blocks need, sparing the cohort. It reports false and changes
 // nothing when that is not possible.
@@ -242,6 +252,14 @@ func (o *Owner) Advance(nowMS float64) (own []int32, any bool) {
 	for _, j := range own {
 		d.jobs[j].SeenMS = nowMS
 	}
+	if o.tier != nil {
+		for _, j := range own {
+			if x := &d.jobs[j]; x.Kind == Store {
+				o.offer(x, nowMS)
+			}
+		}
+		any = o.seeStorage(nowMS) || any
+	}
 	return own, any
 }
 
@@ -277,9 +295,16 @@ func (o *Owner) Due(nowMS float64) float64 {
 	if o.Unseen() {
 		return nowMS
 	}
+	at := o.storageDue(nowMS)
 	if d.spec.Shared {
-		return d.NextMS()
+		return min(at, d.NextMS())
 	}
+	return min(at, o.LanesDue())
+}
+
+// LanesDue is the next completion in a private cache, +Inf for none.
+func (o *Owner) LanesDue() float64 {
+	d := o.Domain
 	at := math.Inf(1)
 	for k := range d.lanes {
 		if l := &d.lanes[k]; l.n > 0 {

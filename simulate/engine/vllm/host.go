@@ -37,6 +37,8 @@ type offload struct {
 	promised int64
 	// retry lets a pass run because a destination that did not fit may fit now (spec 10 section 9.3).
 	retry bool
+	// staging is nil without storage behind the cache.
+	staging *staging
 	// joined is the place in the running list at which the pass's admissions begin.
 	joined int64
 	// missing and walked are working memory: entries and blocks of an attempt.
@@ -93,6 +95,9 @@ func (k *Rank) Due(nowMS float64) float64 { return k.host.owner.Due(nowMS) }
 // FenceMS is the time before which the last pass could not compute, 0 for none (spec 10 section 5.1).
 func (k *Rank) FenceMS() float64 { return k.host.fenceMS }
 
+// LanesDue is the next completion in a cache of the rank's own, +Inf for none.
+func (k *Rank) LanesDue() float64 { return k.host.owner.LanesDue() }
+
 // Transferring reports whether transfers of the rank are under way, or their ends not seen.
 func (k *Rank) Transferring() bool { return k.host.owner.InFlight() }
 
@@ -112,6 +117,9 @@ func (k *Rank) Tick(nowMS float64) bool {
 // Boundary is the end of the worker's pass: the stores that it prepared begin.
 func (k *Rank) Boundary(nowMS float64) bool {
 	h := k.host
+	if g := h.staging; g != nil && (k.pass.Scheduled > 0 || k.pass.OutputTokens > 0) {
+		g.worked++
+	}
 	any := k.look(nowMS)
 	for _, j := range h.prepared {
 		h.owner.Submit(j, nowMS)
@@ -282,6 +290,9 @@ func (k *Rank) prepare(nowMS float64) float64 {
 			k.store(slot, r, s, end, nowMS)
 		}
 	}
+	if h.staging != nil {
+		h.staging.decided(&k.pass, h.owner.Due(nowMS) <= nowMS)
+	}
 	return max(nowMS, h.fenceMS)
 }
 
@@ -343,6 +354,7 @@ func (k *Rank) fence(untilMS float64) { k.host.fenceMS = max(k.host.fenceMS, unt
 // preempted raises the fence for a request whose latest store is under way (spec 10 section 5.1).
 func (k *Rank) preemptedHost(slot int32) {
 	h, s := k.host, k.requests.Hosted(slot)
+	s.Rounds, s.Bypassed = 0, false
 	if h.private && h.owner.Live(s.Store, s.StoreID) {
 		if end := h.owner.Job(s.Store).EndMS; !math.IsNaN(end) {
 			k.fence(end)

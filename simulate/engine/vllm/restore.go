@@ -19,7 +19,11 @@ func (k *Rank) admitHosted() {
 			}
 		}
 		slot := int32(-1)
-		if h.awake > 0 {
+		if h.staging != nil && h.awake > 0 {
+			slot = k.holder()
+		}
+		if slot >= 0 {
+		} else if h.awake > 0 {
 			at = max(at, h.queue.first)
 			for slot < 0 {
 				if e := h.queue.entries[at-h.queue.first]; k.current(e) {
@@ -77,9 +81,11 @@ func (k *Rank) tryHosted(slot int32) bool {
 			return true
 		}
 		s.Store = -1
+		staged := h.staging != nil && k.stage(r, s, int64(len(k.hits)))
 		var wait bool
 		found, wait = k.walk(s, int64(len(k.hits)))
 		h.owner.TouchAll(s.Keys)
+		wait = wait || staged
 		if wait {
 			k.sleep(slot)
 			return true
@@ -128,6 +134,7 @@ func (k *Rank) tryHosted(slot int32) bool {
 		s.Cursor = cut
 		s.Restore = engine.NotRestored
 	}
+	s.Rounds, s.Bypassed = 0, false
 	k.join(slot, r, int32(reused), int32(fromHost))
 	return true
 }
@@ -189,6 +196,9 @@ func (k *Rank) fetch(slot int32, r *engine.Request, s *engine.Hosted, found int6
 	}
 	s.Load = h.owner.Fetch(slot, r.Node, h.walked, p.StartMS, ready)
 	h.loads = append(h.loads, s.Load)
+	if h.staging != nil {
+		h.staging.moved = true
+	}
 	k.sleep(slot)
 	return true
 }
