@@ -36,18 +36,40 @@ func fromSpec(root *strict.Node) *strict.Node {
 			args.Members = append(args.Members, m)
 		}
 	}
-	if engine := spec.Member("engine"); engine != nil && engine.IsMapping() {
-		launch := at(engine, strict.MappingKind)
+	launch := func(engine *strict.Node, role string) *strict.Node {
+		out := at(engine, strict.MappingKind)
 		for _, m := range engine.Members {
 			if m.Key == "rank" {
 				m.Key = "engine"
+				if role != "" && m.Value.IsMapping() {
+					m.Value = withRole(m.Value, role)
+				}
 			}
-			launch.Members = append(launch.Members, m)
+			out.Members = append(out.Members, m)
 		}
-		args.Members = append(args.Members, member("extra_engine_args", launch))
+		return out
 	}
-	if workers := spec.Member("topology").Member("workers").Member("initial_workers"); workers != nil {
-		args.Members = append(args.Members, member("num_workers", workers))
+	topology, engine := spec.Member("topology"), spec.Member("engine")
+	if kind := topology.Member("kind"); kind != nil && kind.IsText("disaggregated") {
+		for _, role := range []string{"prefill", "decode"} {
+			own := engine.Member(role)
+			if own == nil {
+				own = engine
+			}
+			if own != nil && own.IsMapping() {
+				args.Members = append(args.Members, member(role+"_engine_args", launch(own, role)))
+			}
+			if workers := topology.Member(role).Member("initial_workers"); workers != nil {
+				args.Members = append(args.Members, member("num_"+role+"_workers", workers))
+			}
+		}
+	} else {
+		if engine != nil && engine.IsMapping() {
+			args.Members = append(args.Members, member("extra_engine_args", launch(engine, "")))
+		}
+		if workers := topology.Member("workers").Member("initial_workers"); workers != nil {
+			args.Members = append(args.Members, member("num_workers", workers))
+		}
 	}
 	capture := at(spec, strict.BoolKind)
 	capture.Text = "true"
@@ -57,4 +79,18 @@ func fromSpec(root *strict.Node) *strict.Node {
 	out := at(root, strict.MappingKind)
 	out.Members = []strict.Member{member("kind", trace), member("trace_files", files), member("args", args)}
 	return out
+}
+
+// withRole is an engine's mapping that says which role it has.
+func withRole(engine *strict.Node, role string) *strict.Node {
+	out := *engine
+	out.Members = nil
+	for _, m := range engine.Members {
+		if m.Key != "worker_type" {
+			out.Members = append(out.Members, m)
+		}
+	}
+	value := &strict.Node{Kind: strict.TextKind, Line: engine.Line, Column: engine.Column, Text: role}
+	out.Members = append(out.Members, strict.Member{Key: "worker_type", Line: engine.Line, Column: engine.Column, Value: value})
+	return &out
 }

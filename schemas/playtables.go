@@ -112,7 +112,7 @@ var SnapshotNodes = Table{Name: "snapshot_nodes", Version: 1, Stage: "simulate",
 }}
 
 // Preparations holds the requests that warmed caches up before the measurement.
-var Preparations = Table{Name: "preparations", Version: 1, Stage: "simulate", Agentic: true, Doc: "one request that prepared a cache before the measurement", Columns: []Column{
+var Preparations = Table{Name: "preparations", Version: 2, Stage: "simulate", Agentic: true, Doc: "one request that prepared a cache before the measurement", Columns: []Column{
 	{"play_run", tInt32, false, "the executed play, and so the lane"},
 	{"ordinal", tInt32, false, "number over the requests of the lane, from 0"},
 	{"node", tInt32, false, "the executed node"},
@@ -121,6 +121,7 @@ var Preparations = Table{Name: "preparations", Version: 1, Stage: "simulate", Ag
 	{"dispatched_ms", tFloat64, true, "when it was dispatched"},
 	{"first_admit_ms", tFloat64, true, "start of the pass that first admitted it"},
 	{"terminal_ms", tFloat64, true, "when it left the system"},
+	{"settled_ms", tFloat64, true, "when the servers were done with it"},
 	{"status", tString, true, "how it ended; null when it did not"},
 	{"reused_input_tokens", tInt32, true, "cached tokens at its first admission; null when it was not admitted"},
 	{"output_tokens", tInt32, false, "tokens emitted"},
@@ -136,7 +137,7 @@ var IdleShifts = Table{Name: "idle_shifts", Version: 1, Stage: "simulate", Agent
 }}
 
 // AgenticRun holds the scalars of a run of plays: one row, none for a flat source.
-var AgenticRun = Table{Name: "agentic_run", Version: 1, Stage: "simulate", Agentic: true, Doc: "a run of plays itself: one row, none for a flat trace", Columns: []Column{
+var AgenticRun = Table{Name: "agentic_run", Version: 2, Stage: "simulate", Agentic: true, Doc: "a run of plays itself: one row, none for a flat trace", Columns: []Column{
 	{"source_format", tString, false, "format of the source as the report shows it"},
 	{"source_digest", tString, false, "digest of the source"},
 	{"nested_timestamp_basis", tString, true, "what nested timestamps of a weka corpus count from"},
@@ -145,7 +146,8 @@ var AgenticRun = Table{Name: "agentic_run", Version: 1, Stage: "simulate", Agent
 	{"input_format", tString, false, "configured format"},
 	{"target_model", tString, false, "the model that every request runs on"},
 	{"engine_block_tokens", tInt64, false, "tokens of a KV block of the engines"},
-	{"estimator", tString, false, "timing model of the engines"},
+	{"estimator", tString, false, "timing model of the engines, of the prefill workers where these have their own pool"},
+	{"decode_estimator", tString, true, "timing model of the decode workers; null without a pool of their own"},
 	{"lanes", tInt64, true, "plays at a time; null for all"},
 	{"snapshot_seed", tString, true, "seed of the snapshots, in decimal; null without"},
 	{"lifecycle_digest", tString, false, "digest of the events of plays in the order in which they happened"},

@@ -75,7 +75,7 @@ func (c *cluster) endPlay(slot int32) {
 func (c *cluster) settlePlay(r *engine.Request) {
 	p := c.source.plays
 	if p.warm != nil && p.warm.active() {
-		p.warm.settled(c.now)
+		p.warm.settled(r.Node, c.now)
 		return
 	}
 	p.released(r.Node)

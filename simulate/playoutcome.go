@@ -63,6 +63,7 @@ type PreparationRow struct {
 	PlayRun, SourceNode, Node, Ordinal int32
 	Primer                             bool
 	DispatchedMS, TerminalMS, AdmitMS  float64
+	SettledMS                          float64
 	Status                             string
 	Reused, Observed                   int32
 }
@@ -161,7 +162,7 @@ func (w *warmup) rows() []PreparationRow {
 			q := &w.requests[at]
 			row := PreparationRow{
 				PlayRun: q.run, SourceNode: q.source, Node: q.node, Ordinal: int32(at - w.first[lane]), Primer: q.primer,
-				DispatchedMS: q.dispatchedMS, TerminalMS: q.terminalMS, AdmitMS: q.admitMS, Reused: q.reused, Observed: int32(q.observed),
+				DispatchedMS: q.dispatchedMS, TerminalMS: q.terminalMS, AdmitMS: q.admitMS, SettledMS: q.settledMS, Reused: q.reused, Observed: int32(q.observed),
 			}
 			if math.IsNaN(q.admitMS) {
 				row.Reused = -1

@@ -14,8 +14,8 @@ type preparation struct {
 	run, source, node int32
 	primer            bool
 	// The times are those of the whole run, NaN before.
-	dispatchedMS, terminalMS, admitMS float64
-	status                            schemas.Status
+	dispatchedMS, terminalMS, admitMS, settledMS float64
+	status                                       schemas.Status
 	reused                            int32
 	observed                          int64
 }
@@ -44,7 +44,7 @@ func newWarmup(p *plays) *warmup {
 			node := p.addNode(source, int32(lane), r.base, p.cut.chains[r.play].leaf[p.cut.position[source]], 1, 0)
 			w.requests = append(w.requests, preparation{
 				run: int32(lane), source: source, node: node, primer: primer,
-				dispatchedMS: math.NaN(), terminalMS: math.NaN(), admitMS: math.NaN(),
+				dispatchedMS: math.NaN(), terminalMS: math.NaN(), admitMS: math.NaN(), settledMS: math.NaN(),
 			})
 		}
 		again := r.primers
@@ -112,7 +112,9 @@ func (w *warmup) ended(p *plays, node int32, status schemas.Status, output int64
 }
 
 // settled counts a request that the servers are done with.
-func (w *warmup) settled(now float64) {
+func (w *warmup) settled(node int32, now float64) {
+	// The nodes of the requests were added one behind the other.
+	w.requests[node-w.requests[0].node].settledMS = now
 	w.done++
 	w.out--
 	if w.aborted() && w.out == 0 {

@@ -67,14 +67,20 @@ func (c *Case) Call() map[string]any {
 // spec is the call of the reference's second entry.
 func (c *Case) spec() map[string]any {
 	traffic := maps.Clone(c.Args)
-	delete(traffic, "num_workers")
+	counted := func(key string) map[string]any {
+		n := orElse(c.Args[key], 1)
+		delete(traffic, key)
+		return map[string]any{"initial_workers": n}
+	}
+	topology := map[string]any{"kind": "aggregated", "workers": counted("num_workers")}
+	engine := map[string]any{"rank": c.Engine}
+	if c.Decode != nil {
+		topology = map[string]any{"kind": "disaggregated", "prefill": counted("num_prefill_workers"), "decode": counted("num_decode_workers")}
+		engine = map[string]any{"prefill": map[string]any{"rank": c.Engine}, "decode": map[string]any{"rank": c.Decode}}
+	}
 	traffic["source_type"], traffic["load_type"], traffic["trace_path"] = "trace", "trace_timestamps", "trace.jsonl"
-	workers := map[string]any{"initial_workers": orElse(c.Args["num_workers"], 1)}
 	return map[string]any{"kind": kindSpec, "payload": map[string]any{
-		"spec": map[string]any{
-			"version": 1, "topology": map[string]any{"kind": "aggregated", "workers": workers},
-			"engine": map[string]any{"rank": c.Engine}, "requests": []any{},
-		},
+		"spec":    map[string]any{"version": 1, "topology": topology, "engine": engine, "requests": []any{}},
 		"traffic": traffic,
 	}}
 }

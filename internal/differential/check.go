@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/dynosim/dynosim/internal/parity"
@@ -102,6 +103,9 @@ func (k *Checker) judge(expected map[string]any, ran []execution) *Judgement {
 	for i := range ran {
 		x := &ran[i]
 		differences := parity.Judge(expected, &x.done, x.out)
+		if x.way == parity.Predict && aborted(expected) {
+			differences = judgeAborted(&x.done)
+		}
 		if _, lacking := x.done.Unsupported(); lacking && len(differences) == 0 {
 			differences = []string{"refused for what it lacks: " + x.done.String()}
 		}
@@ -113,6 +117,22 @@ func (k *Checker) judge(expected map[string]any, ran []execution) *Judgement {
 		j.Outcome = Different
 	}
 	return j
+}
+
+// aborted reports whether a report is that of a preparation of caches that failed.
+func aborted(report map[string]any) bool {
+	summary, _ := report["summary"].(map[string]any)
+	phases, _ := summary["agentic_phases"].(map[string]any)
+	return phases["phase"] == "aborted"
+}
+
+// judgeAborted judges what predict did where the call reports a preparation that failed: it must end with 1 and
+// say so (spec 02 section 9).
+func judgeAborted(done *parity.Execution) []string {
+	if done.Err == nil && done.Exit == 1 && strings.Contains(done.Stderr, "warm-up was aborted") {
+		return nil
+	}
+	return []string{"want exit 1 for an aborted warm-up, got " + done.String()}
 }
 
 // endless judges a case on which the reference does not end: the program must end, and

@@ -52,16 +52,25 @@ func DrawAgentic(seed uint64, index int) *Case {
 	_, bursts := c.Engine["aic_nextn"]
 	second := c.Source == sourceLegacy || r.chance(0.45)
 	if second && (bursts || c.Engine["backend"] == "trtllm") {
-		// The second entry has neither.
-		delete(c.Engine, "aic_nextn")
-		delete(c.Engine, "aic_nextn_accept_rates")
-		delete(c.Engine, "aic_mtp_seed")
-		c.Engine["backend"] = "vllm"
+		c.plain(c.Engine)
 	}
 	if second {
 		c.Kind = kindSpec
 		r.snapshot(c)
+		if r.chance(0.25) {
+			r.split(c)
+			c.plain(c.Decode)
+		}
 		return c
+	}
+	if r.chance(0.3) {
+		r.split(c)
+	}
+	if r.chance(0.35) {
+		r.router(c)
+		if c.Decode != nil {
+			delete(c.Args, "num_workers")
+		}
 	}
 	if r.chance(0.25) {
 		c.Ranks = r.between(1, 3)
@@ -70,6 +79,16 @@ func DrawAgentic(seed uint64, index int) *Case {
 		c.Args["max_sim_time_ms"] = pick(r, 0, 10, 50, float64(r.between(0, 2000))/2, r.Float64()*900)
 	}
 	return c
+}
+
+// plain takes out of an engine what the second entry does not have.
+func (c *Case) plain(engine map[string]any) {
+	for _, key := range []string{"aic_nextn", "aic_nextn_accept_rates", "aic_mtp_seed"} {
+		delete(engine, key)
+	}
+	if engine["backend"] == "trtllm" {
+		engine["backend"] = "vllm"
+	}
 }
 
 // snapshot draws snapshots, warm-ups and profiles.
@@ -279,7 +298,7 @@ func (w *wekaTrace) step() {
 
 // request draws a request at a time: its blocks continue a conversation, fork from one, or are new.
 func (w *wekaTrace) request(at float64) map[string]any {
-	var ids []int
+	ids := []int{}
 	if len(w.tails) > 0 && w.chance(0.8) {
 		tail := w.tails[w.IntN(len(w.tails))]
 		keep := len(tail)

@@ -141,8 +141,11 @@ func estimated(oneIn int64) string {
 	return ""
 }
 
-// collectionRows is the number of runs that are printed.
-const collectionRows = 30
+// collectionRows and inputRows are the numbers of runs and of files that are printed.
+const (
+	collectionRows = 30
+	inputRows      = 10
+)
 
 func (p *page) collection(c *Collection) {
 	p.line("runs      %d complete", len(c.Runs))
@@ -173,7 +176,11 @@ func (p *page) folder(f *Folder) {
 	for _, s := range m.Stages {
 		p.line("%s", strings.TrimSpace(fmt.Sprintf("stage     %s: %s %s", s.Name, s.State, s.Error)))
 	}
-	for _, in := range m.Inputs {
+	for i, in := range m.Inputs {
+		if i == inputRows {
+			p.line("          and %d more", len(m.Inputs)-i)
+			break
+		}
 		p.line("input     %s, %d bytes", in.Path, in.Bytes)
 	}
 	if m.Ingest != nil {

@@ -121,6 +121,7 @@ func preparations(p []simulate.PreparationRow) metrics.Rows {
 		column(len(p), func(i int) float64 { return p[i].DispatchedMS }),
 		column(len(p), func(i int) float64 { return p[i].AdmitMS }),
 		column(len(p), func(i int) float64 { return p[i].TerminalMS }),
+		column(len(p), func(i int) float64 { return p[i].SettledMS }),
 		column(len(p), func(i int) string { return p[i].Status }),
 		column(len(p), func(i int) int32 { return p[i].Reused }),
 		column(len(p), func(i int) int32 { return p[i].Observed }),
@@ -130,7 +131,10 @@ func preparations(p []simulate.PreparationRow) metrics.Rows {
 // agenticRun is the row of the run itself.
 func agenticRun(spec *schemas.RunSpec, w *lower.Workload, o *simulate.AgenticOutcome) metrics.Rows {
 	g, load := w.Graph, &spec.Load.Agentic
-	lanes, seed, preparation := int64(-1), "", ""
+	lanes, seed, preparation, decode := int64(-1), "", "", ""
+	if spec.Disaggregated() {
+		decode = string(spec.Pools[1].Engine.Timing.Kind)
+	}
 	if load.Lanes > 0 {
 		lanes = load.Lanes
 	}
@@ -153,6 +157,7 @@ func agenticRun(spec *schemas.RunSpec, w *lower.Workload, o *simulate.AgenticOut
 	columns := []any{
 		[]string{g.Source.Format}, []string{g.Source.Digest}, []string{g.Source.NestedTimestampBasis}, []string{g.Digest}, []int64{g.BlockTokens},
 		[]string{string(spec.Source.Format)}, []string{spec.TargetModel}, []int64{spec.BlockTokens()}, []string{string(spec.Pools[0].Engine.Timing.Kind)},
+		[]string{decode},
 		[]int64{lanes}, []string{seed}, []string{o.LifecycleDigest}, []int64{o.LifecycleEvents},
 		[]string{preparation}, []float64{o.PreparationEndMS}, []float64{o.ProfileStartMS},
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dynosim/dynosim/ingest"
@@ -244,6 +245,9 @@ func (r *runner) prepare(ctx context.Context) (err error) {
 	}
 	if err != nil || r.front.workload.Graph == nil {
 		return err
+	}
+	if strings.TrimSpace(r.Spec.TargetModel) == "" {
+		return &InputError{errors.New("an agentic trace runs on a configured model: name one in engine.model, or in execution_model of a call")}
 	}
 	return r.Spec.CheckAgenticOffload()
 }

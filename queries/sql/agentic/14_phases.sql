@@ -10,7 +10,7 @@ WITH requests AS (
             'lane_id': lane, 'play_id': any_value(play_id),
             'primers_expected': count(*) FILTER (phase = 'primer'), 'primers_completed': count(*) FILTER (phase = 'primer' AND status = 'completed'),
             'warmup_expected': count(*) FILTER (phase = 'warmup'), 'warmup_completed': count(*) FILTER (phase = 'warmup' AND status = 'completed'),
-            'requests_quiescent': count(terminal_ms)} AS shown
+            'requests_quiescent': count(settled_ms)} AS shown
         FROM requests GROUP BY lane),
      failed AS (
         SELECT format('80000000-0000-0000-0000-{:012x}', number) AS uuid, 'preparation request ended with ' || upper(status[1]) || status[2:] AS reason
@@ -23,7 +23,7 @@ SELECT to_json({
     'requests': (SELECT list({
             'uuid': format('80000000-0000-0000-0000-{:012x}', number), 'phase': phase, 'lane_id': lane, 'source_request_id': source_request_id, 'identity': identity,
             'input_length': input_tokens, 'max_output_tokens': 1, 'expected_full_block_tokens': input_tokens // r.engine_block_tokens * r.engine_block_tokens,
-            'dispatched_at_ms': dispatched_ms, 'terminal_status': status, 'causal_terminal_at_ms': terminal_ms, 'quiescent_at_ms': terminal_ms,
+            'dispatched_at_ms': dispatched_ms, 'terminal_status': status, 'causal_terminal_at_ms': terminal_ms, 'quiescent_at_ms': settled_ms,
             'first_admit_ms': first_admit_ms, 'first_admission_reused_input_tokens': reused_input_tokens, 'observed_output_tokens': output_tokens} ORDER BY number)
         FROM requests)})::VARCHAR AS shown
 FROM agentic_run AS r

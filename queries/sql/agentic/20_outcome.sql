@@ -24,10 +24,9 @@ SELECT
         FROM play_runs AS r
         JOIN plays AS p USING (play)
         LEFT JOIN snapshots_shown AS s USING (play_run)) END AS "agentic_snapshots?",
-    to_json({'aggregated': {
-        'data_version': NULL,
-        'data_version_unavailable_reason': CASE estimator WHEN 'fixed' THEN 'configured' ELSE 'built-in' END || ' timing does not use performance data',
-        'estimator': estimator, 'timing_source': CASE estimator WHEN 'fixed' THEN 'configured' ELSE 'built_in' END}})::VARCHAR AS prediction_provenance,
+    CASE WHEN decode_estimator IS NULL
+        THEN to_json({'aggregated': provenance(estimator)})
+        ELSE to_json({'prefill': provenance(estimator), 'decode': provenance(decode_estimator)}) END::VARCHAR AS prediction_provenance,
     to_json({
         'coverage_gate': 0.9::DOUBLE, 'energy_unit': 'W-ms', 'latency_unit': 'ms', 'phases': []::VARCHAR[], 'power_coverage': NULL, 'power_w': NULL, 'power_w_unit': 'W',
         'publication_status': 'unsupported', 'schema_version': '1.0', 'scope': 'active_forward_pass_per_gpu',

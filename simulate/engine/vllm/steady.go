@@ -151,8 +151,9 @@ func (k *Rank) LastToken(slot int32, nowMS float64) float64 {
 	}
 }
 
-// InPass reports whether the pass in flight computes something of a request.
-func (k *Rank) InPass(slot int32, _ float64) bool {
+// InPass reports whether the pass in flight at nowMS computes something of a request. One that leaves the steady requests with
+// its last token shows it by the time of that.
+func (k *Rank) InPass(slot int32, nowMS float64) bool {
 	r := k.request(slot)
-	return r.Steady || r.Pass == k.passes
+	return r.Steady || r.Pass == k.passes || r.LastTokenMS > nowMS
 }
