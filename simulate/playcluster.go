@@ -116,7 +116,7 @@ func (c *cluster) cancel() {
 	p.apply(c.now)
 }
 
-// freeze gives a request in flight the output that it has now, and reports whether a pass computes something of it.
+// freeze gives a request in flight the output that it has now, and reports whether a worker has to end a pass before it lets it go.
 func (c *cluster) freeze(slot int32, r *engine.Request) (running bool) {
 	inPass := func(p *pool, slot int32) bool {
 		scheduler := c.requests.Slots[slot].Worker
@@ -134,8 +134,16 @@ func (c *cluster) freeze(slot int32, r *engine.Request) (running bool) {
 			r.Output -= k.InFlight(slot, c.now)
 		}
 	}
-	if r.Twin >= 0 && c.requests.Slots[r.Twin].Worker >= 0 {
-		running = running || inPass(&c.pools[0], r.Twin)
+	if c.handoffs != nil {
+		// A worker with two pools is told of a cancellation when its pass is over, whatever the pass computes.
+		busy := func(p *pool, slot int32) bool {
+			if slot < 0 || c.requests.Slots[slot].Worker < 0 {
+				return false
+			}
+			w, _ := p.rank(c.requests.Slots[slot].Worker)
+			return w.busy
+		}
+		running = busy(&c.pools[1], slot) || busy(&c.pools[0], r.Twin)
 	}
 	for _, t := range []*float64{&r.FirstTokenMS, &r.SecondTokenMS} {
 		if *t > c.now {

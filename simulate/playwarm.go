@@ -16,8 +16,8 @@ type preparation struct {
 	// The times are those of the whole run, NaN before.
 	dispatchedMS, terminalMS, admitMS, settledMS float64
 	status                                       schemas.Status
-	reused                            int32
-	observed                          int64
+	reused                                       int32
+	observed                                     int64
 }
 
 // warmup runs the requests that prepare the caches, lane by lane, and then opens the measurement.
