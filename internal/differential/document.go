@@ -161,16 +161,26 @@ func (c *Case) worker(e map[string]any, replicas string) (map[string]any, bool) 
 			scheduler[ours] = v
 		}
 	}
+	if _, set := scheduler["max_sequences"]; !set && replicas == "num_prefill_workers" && e["backend"] != "sglang" {
+		scheduler["max_sequences"] = 256 // the document has 1
+	}
 	if limit, ok := c.Args["max_sim_time_ms"].(float64); ok && (limit == 0 || 1000*(limit/1000) != limit) {
 		return nil, false
+	}
+	cache := map[string]any{
+		"block_size": orElse(e["block_size"], map[any]int{"sglang": 1, "trtllm": 32, "vllm": 64, nil: 64}[e["backend"]]), "prefix_caching": orElse(e["enable_prefix_caching"], true),
+		"capacity": map[string]any{"type": "fixed", "blocks": orElse(e["num_gpu_blocks"], 16384)},
+	}
+	if v, set := e["kv_cache_bytes_per_token"]; set {
+		cache["bytes_per_token"] = v
+	}
+	if host := hostSection(e); host != nil {
+		cache["host_offload"] = host
 	}
 	return map[string]any{
 		"parallelism": map[string]any{"replicas": orElse(c.Args[replicas], 1), "attention_data": max(c.Ranks, 1)},
 		"scheduler":   scheduler,
-		"kv_cache": map[string]any{
-			"block_size": orElse(e["block_size"], map[any]int{"sglang": 1, "trtllm": 32, "vllm": 64, nil: 64}[e["backend"]]), "prefix_caching": orElse(e["enable_prefix_caching"], true),
-			"capacity": map[string]any{"type": "fixed", "blocks": orElse(e["num_gpu_blocks"], 16384)},
-		},
-		"timing": orElse(e["timing_model"], map[string]any{"type": "polynomial"}),
+		"kv_cache":    cache,
+		"timing":      orElse(e["timing_model"], map[string]any{"type": "polynomial"}),
 	}, true
 }

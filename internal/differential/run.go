@@ -24,6 +24,8 @@ type Options struct {
 	Backend string
 	// Agentic takes the cases of DrawAgentic.
 	Agentic bool
+	// Hosted takes the cases of DrawHosted.
+	Hosted bool
 	// Measured times the passes of all cases from measured data.
 	Measured bool
 	// Routed leaves out the cases of round robin.
@@ -131,6 +133,8 @@ func (r *run) work(ctx context.Context, indexes <-chan int) (err error) {
 		switch {
 		case r.Agentic:
 			draw = DrawAgentic
+		case r.Hosted:
+			draw = DrawHosted
 		case r.Measured:
 			draw = DrawMeasured
 		}

@@ -206,10 +206,17 @@ func (c *Content) appendPrompt(h *history, node int32) {
 		path[i] = leaf
 		leaf = w.Chains.Parent[leaf]
 	}
+	covered := min(left, int64(w.Nodes.ChainTokens[node]))
+	left -= covered
 	for _, chain := range path {
-		n := min(left, w.BlockTokens)
+		n := min(covered, w.BlockTokens)
 		c.append(h, w.Chains.Block[chain], n)
-		left -= n
+		covered -= n
+	}
+	if left > 0 {
+		// Tokens beyond the chain match nothing.
+		h.unique = true
+		c.append(h, 0, left)
 	}
 }
 

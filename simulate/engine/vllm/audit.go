@@ -23,6 +23,9 @@ func (k *Rank) check() {
 			invariants.Violated("request %d owns %d blocks, %d of them cached, with %d of %d tokens computed and %d of %d produced",
 				r.Node, n, len(r.Blocks), r.Computed, r.Length(), r.Output, r.MaxOutput)
 		}
+		if k.host != nil && k.host.private && int64(len(k.requests.Hosted(slot).Units)) != n {
+			invariants.Violated("request %d owns %d blocks and %d units of capacity", r.Node, n, len(k.requests.Hosted(slot).Units))
+		}
 		private += n - int64(len(r.Blocks))
 		held += int64(len(r.Blocks))
 		if r.Stage == engine.Reserved || r.Stage == engine.Activated {
@@ -38,6 +41,11 @@ func (k *Rank) check() {
 			lengths += r.Length()
 		}
 		owned += k.ownedBlocks(&r)
+	}
+	if k.host != nil {
+		for _, n := range k.host.holds {
+			held += int64(n)
+		}
 	}
 	switch {
 	case held != references:
