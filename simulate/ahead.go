@@ -14,7 +14,7 @@ import (
 // passes stand later in their table than others that ended after them.
 
 // aheadPasses is the most passes of a forecast.
-const aheadPasses = 64
+const aheadPasses = 32
 
 // ahead is the passes of a worker that the clock has passed or will pass without an event of their
 // own.
@@ -39,9 +39,6 @@ func (c *cluster) forecast(p *pool, id int32, end, untilMS float64) {
 	a.endMS, a.durations, a.run = end, a.durations[:0], 0
 	if rank := w.ranks[0]; len(w.ranks) == 1 && p.behind && end < untilMS && w.quiet() && len(rank.Pass().Ended) == 0 &&
 		(c.router == nil || c.handoffs != nil || len(rank.Pass().Prefilled) == 0) {
-		if a.durations == nil {
-			a.durations = make([]float64, 0, aheadPasses)
-		}
 		a.durations = rank.Forecast(untilMS, a.durations)
 		for _, ms := range a.durations {
 			end += ms
@@ -110,12 +107,12 @@ func (c *cluster) runAhead(p *pool, id int32) {
 	}
 }
 
-// touch brings a worker to the current time before it is given a command; what was forecast behind
-// its pass in flight need not come true any more.
+// touch prepares a worker for a command: what was forecast behind its pass in flight need not come
+// true any more.
 func (c *cluster) touch(p *pool, id int32) {
 	w := p.workers[id]
 	a := &w.ahead
-	if a.rest() == 0 {
+	if a.rest() == 0 || p.patient && c.cut(p, id) {
 		return
 	}
 	between := c.catchUp(p, id, c.now)
@@ -135,6 +132,25 @@ func (c *cluster) touch(p *pool, id int32) {
 	}
 	a.dueMS = math.NaN()
 	c.endPass(p, id)
+}
+
+// cut forgets what was forecast behind the pass in flight of a worker, whose passes until then are
+// still to be run. It reports false and changes nothing when the worker stands between two passes.
+func (c *cluster) cut(p *pool, id int32) bool {
+	a := &p.workers[id].ahead
+	end, n := a.endMS, a.run
+	for ; n < len(a.durations) && end <= c.now; n++ {
+		if end == c.now && !p.swept(id, c.now) {
+			return false
+		}
+		end += a.durations[n]
+	}
+	if n < len(a.durations) {
+		a.durations = a.durations[:n]
+		c.stale++
+		c.queueEnd(p, id, end)
+	}
+	return true
 }
 
 // touchRank touches the worker of a rank given by scheduler id.

@@ -166,6 +166,7 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 	for i := range c.pools {
 		p := &c.pools[i]
 		p.behind = c.coupled() && !p.logs && p.ranks == 1 && c.host == nil
+		p.patient = p.behind && c.watch == nil && (c.handoffs != nil || p.spec.Engine.Backend != schemas.BackendSGLang)
 	}
 	c.watchStart()
 	return c, nil

@@ -51,6 +51,11 @@ type worker struct {
 	// drainedBy are the lifecycle operations that did so.
 	sight                *sight
 	startedBy, drainedBy int32
+	// oneRank, oneTook and durations are the memory of ranks, took and ahead: near, because memory far
+	// away is what a pass costs where many workers take turns.
+	oneRank   [1]engine.Rank
+	oneTook   [1]bool
+	durations [aheadPasses]float64
 }
 
 // idle reports whether no rank has runnable work.
@@ -110,8 +115,10 @@ type pool struct {
 	lowest int
 	// parked lists the actions that wait for an active worker.
 	parked []task
-	// logs says that the ranks log KV events, behind that workers run behind the clock.
-	logs, behind bool
+	// logs says that the ranks log KV events, behind that workers run behind the clock, patient that a
+	// command may reach a rank whose passes are still to be run: it only queues a request then, which
+	// these passes do not look at.
+	logs, behind, patient bool
 	// sweptTo is the last worker that could start a pass at the instant sweptMS.
 	sweptMS float64
 	sweptTo int32
@@ -164,7 +171,11 @@ func (c *cluster) rankBuilder(e *schemas.EngineSpec, role schemas.Pool, exact, e
 // add creates the worker with the next id, active or starting, and returns the id.
 func (p *pool) add(state workerState) int32 {
 	id := int32(len(p.workers))
-	w := &worker{state: state, ahead: ahead{dueMS: math.NaN()}, ranks: make([]engine.Rank, p.ranks), took: make([]bool, p.ranks), tickMS: math.Inf(1)}
+	w := &worker{state: state, ahead: ahead{dueMS: math.NaN()}, tickMS: math.Inf(1)}
+	if w.ranks, w.took = w.oneRank[:], w.oneTook[:]; p.ranks > 1 {
+		w.ranks, w.took = make([]engine.Rank, p.ranks), make([]bool, p.ranks)
+	}
+	w.ahead.durations = w.durations[:0]
 	for rank := range w.ranks {
 		w.ranks[rank] = p.build(int(id)*p.ranks + rank)
 	}

@@ -27,8 +27,11 @@ type Phases struct {
 
 const denseBlock = 1 << 16
 
-// NewPhases makes empty counts for blocks of block tokens.
-func NewPhases(block int64) Phases {
+// NewPhases makes empty counts for blocks of block tokens. Those of few tokens are kept in near, all zero.
+func NewPhases(block int64, near []int32) Phases {
+	if block <= int64(len(near)) {
+		return Phases{block: block, counts: near[:block]}
+	}
 	if block > denseBlock {
 		return Phases{block: block, sparse: map[int64]int32{}}
 	}

@@ -82,7 +82,7 @@ func TestFinishes(t *testing.T) {
 func TestPhases(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		block := rapid.SampledFrom([]int64{1, 2, 7, 64, denseBlock, denseBlock + 1, 1 << 40}).Draw(t, "block")
-		p := NewPhases(block)
+		p := NewPhases(block, make([]int32, 4))
 		type request struct{ computed, since int64 }
 		var live []request
 		step := int64(0)

@@ -186,7 +186,7 @@ func NewRank(cfg *Config, _ *schemas.EngineSpec, scheduler int, group *Group, re
 	k := &Rank{
 		cfg: cfg, group: group, requests: requests, content: content, gaps: gaps,
 		tree:   newTree(cfg.Pages, cfg.PageTokens, cfg.PathTokens),
-		phases: engine.NewPhases(cfg.PageTokens), lastStepMS: math.NaN(), head: head{slot: -1}, handoffs: handoffs{failed: -1},
+		phases: engine.NewPhases(cfg.PageTokens, nil), lastStepMS: math.NaN(), head: head{slot: -1}, handoffs: handoffs{failed: -1},
 	}
 	k.start = 0.7 * cfg.Settings.Conservativeness
 	k.floor = k.start * 0.14

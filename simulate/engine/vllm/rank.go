@@ -86,7 +86,7 @@ type Rank struct {
 	cfg      *Config
 	requests *engine.Table
 	content  *engine.Content
-	pool     *kv.Pool
+	pool     kv.Pool
 	events   *kv.Log
 	// Gap receives the gaps of requests that decoded in the exact way.
 	gaps func(gapMS float64, count int64)
@@ -153,6 +153,14 @@ type Rank struct {
 	// begins to compute.
 	host      *offload
 	headStart int64
+
+	// near is the first memory of some lists: what a pass reads of a rank lies together, which counts
+	// where thousands of ranks take turns.
+	near struct {
+		running  [16]int32
+		finishes [8]engine.Finish
+		phases   [64]int32
+	}
 }
 
 // NewRank makes a rank with an empty pool; scheduler numbers it over all workers of its
@@ -160,9 +168,11 @@ type Rank struct {
 func NewRank(cfg *Config, e *schemas.EngineSpec, scheduler int, requests *engine.Table, content *engine.Content, gaps func(float64, int64)) *Rank {
 	k := &Rank{
 		cfg: cfg, requests: requests, content: content, gaps: gaps,
-		pool: kv.New(e.NumBlocks, cfg.Positions, e.PrefixCaching), phases: engine.NewPhases(cfg.BlockTokens), blocked: -1, handoffs: handoffs{failed: -1},
+		pool: *kv.New(e.NumBlocks, cfg.Positions, e.PrefixCaching), blocked: -1, handoffs: handoffs{failed: -1},
 		lastEnd: math.NaN(),
 	}
+	k.running, k.finishes = k.near.running[:0], k.near.finishes[:0]
+	k.phases = engine.NewPhases(cfg.BlockTokens, k.near.phases[:])
 	if cfg.Events {
 		k.events = new(kv.Log)
 		k.pool.Record(k.events)
