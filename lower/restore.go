@@ -48,6 +48,9 @@ func (w *Workload) Check() error {
 			return fmt.Errorf("node %d: %w", i, err)
 		}
 	}
+	if w.Graph != nil {
+		return w.checkGraph()
+	}
 	if w.Sessions == nil {
 		return w.checkList()
 	}
@@ -88,6 +91,16 @@ func (w *Workload) checkNode(i int) error {
 	if w.AuthoredStart != nil {
 		if count := w.AuthoredStart[i+1] - w.AuthoredStart[i]; count != 0 && count != int64(n.OutputTokens[i]) {
 			return fmt.Errorf("%d prescribed tokens for an output of %d", count, n.OutputTokens[i])
+		}
+	}
+	return nil
+}
+
+// checkGraph checks the times of plays, whose nodes stand in no order of time.
+func (w *Workload) checkGraph() error {
+	for i, at := range w.Nodes.ReleaseMS {
+		if !finite(at) || at < 0 {
+			return fmt.Errorf("node %d is released at %v ms", i, at)
 		}
 	}
 	return nil

@@ -149,7 +149,8 @@ func (c *Case) worker(e map[string]any, replicas string) (map[string]any, bool) 
 			return nil, false
 		}
 	}
-	scheduler := map[string]any{}
+	// The prefill role of a document has another default than an engine of a call.
+	scheduler := map[string]any{"max_sequences": 256}
 	for ours, theirs := range map[string]string{
 		"max_batched_tokens": "max_num_batched_tokens", "max_sequences": "max_num_seqs", "prefill_schedule_interval": "prefill_schedule_interval",
 	} {

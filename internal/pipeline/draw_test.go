@@ -29,9 +29,12 @@ func drawSpec(rt *rapid.T, dir string) *schemas.RunSpec {
 		spec.TimeLimitMS = rapid.Float64Range(0, 300).Draw(rt, "time limit")
 	}
 	closed := rapid.Bool().Draw(rt, "closed loop")
-	switch kind := rapid.SampledFrom([]string{"list", "sessions", "mooncake", "turns", "delta", "applied", "dynamo"}).Draw(rt, "source"); kind {
+	switch kind := rapid.SampledFrom([]string{"list", "sessions", "mooncake", "turns", "delta", "applied", "dynamo", "weka", "graph", "waits", "agents"}).Draw(rt, "source"); kind {
 	case "list", "sessions":
 		drawSynthetic(rt, spec, kind == "sessions")
+	case "weka", "graph", "waits", "agents":
+		drawPlays(rt, spec, kind, dir)
+		closed = false
 	default:
 		closed = drawTrace(rt, spec, kind, dir) || closed
 	}
