@@ -121,8 +121,8 @@ func readColumn[T any](src []byte, column *[]T) ([]byte, error) {
 	return src[skip+used:], err
 }
 
-// storeInMemory is how many bytes of plays stay in memory before they go to a file.
-const storeInMemory = 32 << 20
+// storeInMemory is how many bytes of plays stay in memory before they go to a file. Tests change it.
+var storeInMemory = 32 << 20
 
 // playStore keeps plays. Beyond storeInMemory bytes they are in a temporary file without a name. The zero value is
 // empty.
@@ -132,8 +132,6 @@ type playStore struct {
 	written int64
 	file    *os.File
 	buffer  []byte
-	// limit replaces storeInMemory in tests.
-	limit int
 }
 
 // add keeps a play and returns where it is.
@@ -143,11 +141,7 @@ func (s *playStore) add(r *playRows) (at, size int64, err error) {
 		return 0, 0, err
 	}
 	at, size = s.written+int64(from), int64(len(s.recent)-from)
-	limit := storeInMemory
-	if s.limit > 0 {
-		limit = s.limit
-	}
-	if len(s.recent) < limit {
+	if len(s.recent) < storeInMemory {
 		return at, size, nil
 	}
 	return at, size, s.spill()
