@@ -8,6 +8,9 @@ import (
 // DrawHosted makes the case of a seed and an index whose ranks have host caches.
 func DrawHosted(seed uint64, index int) *Case {
 	r := &random{rand.New(rand.NewPCG(seed^0x6057, uint64(index)))}
+	if r.chance(0.25) {
+		return r.hostedAgentic()
+	}
 	c := &Case{Kind: "trace", Args: map[string]any{}}
 	c.Engine = r.hostedEngine()
 	c.Source = pick(r, sourceMooncake, sourceMooncake, sourceMooncake, sourceTurns, sourceTurns, sourceList, sourceSessions)
@@ -31,28 +34,57 @@ func DrawHosted(seed uint64, index int) *Case {
 	if r.chance(0.3) && !shared || r.chance(0.1) {
 		r.router(c)
 	}
-	if r.chance(0.3) {
+	if c.Decode == nil && r.chance(0.25) {
+		r.watched(c)
+	}
+	if r.chance(0.3) && c.Scaling == nil {
 		r.split(c)
-		for _, e := range []map[string]any{c.Engine, c.Decode} {
-			e["enable_prefix_caching"] = true
-			delete(e, "max_model_len")
-		}
-		switch r.IntN(4) {
-		case 0:
-			delete(c.Decode, "native_host_offload")
-		case 1:
-			delete(c.Engine, "native_host_offload")
-		case 2:
-			other := r.hostCache()
-			if shared && other["scope"] == host["scope"] {
-				for _, key := range []string{"num_host_blocks", "shared_d2h_bandwidth_gbps", "shared_h2d_bandwidth_gbps"} {
-					other[key] = host[key]
-				}
-			}
-			c.Decode["native_host_offload"] = other
-		}
+		r.hostedDecode(c)
 	}
 	return c
+}
+
+// hostedDecode gives the ranks of both pools of a case a host cache, or those of one.
+func (r *random) hostedDecode(c *Case) {
+	host := c.Engine["native_host_offload"].(map[string]any)
+	shared := host["scope"] == "cluster_shared"
+	for _, e := range []map[string]any{c.Engine, c.Decode} {
+		e["enable_prefix_caching"] = true
+		delete(e, "max_model_len")
+	}
+	switch r.IntN(4) {
+	case 0:
+		delete(c.Decode, "native_host_offload")
+	case 1:
+		delete(c.Engine, "native_host_offload")
+	case 2:
+		other := r.hostCache()
+		if shared && other["scope"] == host["scope"] {
+			for _, key := range []string{"num_host_blocks", "shared_d2h_bandwidth_gbps", "shared_h2d_bandwidth_gbps"} {
+				other[key] = host[key]
+			}
+		}
+		c.Decode["native_host_offload"] = other
+	}
+}
+
+// hostedAgentic is a graph of plays on one worker, or one of each pool.
+func (r *random) hostedAgentic() *Case {
+	for {
+		c := DrawAgentic(r.Uint64(), 0)
+		if c.Engine["backend"] == "trtllm" {
+			continue
+		}
+		c.Engine, c.Ranks = r.hostedEngine(), 0
+		c.Engine["native_host_offload"] = r.hostCache()
+		delete(c.Args, "num_workers")
+		if c.Decode != nil {
+			r.split(c)
+			r.hostedDecode(c)
+			c.Args["num_prefill_workers"], c.Args["num_decode_workers"] = 1, 1
+		}
+		return c
+	}
 }
 
 // hostedEngine is an engine that may have a host cache, with little room on the GPU.
