@@ -24,6 +24,8 @@ type hosted interface {
 	FenceMS() float64
 	// Transferring reports whether transfers of the rank are under way.
 	Transferring() bool
+	// CancelLoad ends the load of a request that is canceled, if it has one.
+	CancelLoad(slot int32, nowMS float64)
 	// HostEvents are the blocks that the cache got and gave up since they were last taken.
 	HostEvents() []kv.Event
 }
@@ -262,6 +264,20 @@ func (c *cluster) boundary(p *pool, id int32) (published, completed bool) {
 	return published, completed
 }
 
+// cancelLoads ends the load of a request that is canceled, on either side of its hand-off.
+func (c *cluster) cancelLoads(slot int32) {
+	cancel := func(p *pool, slot int32) {
+		if scheduler := c.requests.Slots[slot].Worker; scheduler >= 0 && p.spec.Engine.Host.Enabled {
+			w, _ := p.rank(scheduler)
+			w.hosts[p.rankOf(scheduler)].CancelLoad(slot, c.now)
+		}
+	}
+	cancel(&c.pools[len(c.pools)-1], slot)
+	if twin := c.requests.Slots[slot].Twin; twin >= 0 {
+		cancel(&c.pools[0], twin)
+	}
+}
+
 // rewake lets the workers that were set aside try again.
 func (p *pool) rewake() {
 	for _, id := range p.aside {
@@ -285,7 +301,7 @@ func (h *hosting) oncemore() bool {
 // finishHosts records what the host caches have at the end of the run.
 func (c *cluster) finishHosts() {
 	for _, d := range c.host.domains {
-		d.Unfinished()
+		d.Unfinished(c.now)
 	}
 	c.host.storage.finish(c.record)
 	if d := c.host.shared; d != nil {

@@ -14,6 +14,10 @@ import (
 func (c *cluster) playArrivals() (changed bool, err error) {
 	p := c.source.plays
 	changed = p.apply(c.now)
+	if w := p.warm; w != nil && c.host != nil && w.aborted() && w.out == 0 {
+		// The transfers of host caches end later.
+		w.finishedMS = c.now
+	}
 	if w := p.warm; w != nil && w.complete() && c.still() {
 		c.beginMeasurement()
 		changed = true
@@ -95,6 +99,9 @@ func (c *cluster) cancel() {
 	slices.SortFunc(live, func(a, b int32) int { return cmp.Compare(c.requests.Slots[a].Node, c.requests.Slots[b].Node) })
 	for _, slot := range live {
 		r := &c.requests.Slots[slot]
+		if c.host != nil {
+			c.cancelLoads(slot)
+		}
 		running := c.freeze(slot, r)
 		r.Status = schemas.StatusCanceled
 		if c.handoffs == nil {

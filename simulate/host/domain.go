@@ -147,12 +147,15 @@ func (o *Owner) newJob(kind Kind, slot, node int32, nowMS float64) int32 {
 
 // Drop forgets a transfer whose end the owner has seen, and records it.
 func (o *Owner) Drop(j int32) {
-	d := o.Domain
-	x := &d.jobs[j]
-	if d.record != nil {
-		d.record.HostTransfer(&x.Transfer)
+	if d := o.Domain; d.record != nil {
+		d.record.HostTransfer(&d.jobs[j].Transfer)
 	}
-	x.live = false
+	o.forget(j)
+}
+
+func (o *Owner) forget(j int32) {
+	d := o.Domain
+	d.jobs[j].live = false
 	o.flight--
 	d.free = append(d.free, j)
 }
@@ -280,8 +283,7 @@ func (d *Domain) advanceLanes(nowMS float64) {
 		}
 		j := d.lanes[best].pop()
 		if d.jobs[j].Cancelled {
-			o := d.jobs[j].owner
-			o.Drop(j)
+			d.jobs[j].owner.forget(j)
 			continue
 		}
 		d.complete(j)
@@ -359,13 +361,16 @@ func (o *Owner) Cancel(j int32, nowMS float64) {
 	}
 	x.Cancelled, x.EndMS = true, nowMS
 	d.unpin(x.entries)
+	if d.record != nil {
+		d.record.HostTransfer(&x.Transfer)
+	}
 	if d.spec.Shared {
-		o.Drop(j)
+		o.forget(j)
 	}
 }
 
-// Unfinished records the transfers that the end of the run cut off.
-func (d *Domain) Unfinished() {
+// Unfinished records the transfers that the end of the run at nowMS cut off, or whose owners did not see their ends.
+func (d *Domain) Unfinished(nowMS float64) {
 	if d.record == nil {
 		return
 	}
@@ -377,7 +382,9 @@ func (d *Domain) Unfinished() {
 	}
 	slices.SortFunc(open, func(a, b int32) int { return cmp.Compare(d.jobs[a].ID, d.jobs[b].ID) })
 	for _, j := range open {
-		d.jobs[j].EndMS = math.NaN()
+		if !(d.jobs[j].EndMS <= nowMS) {
+			d.jobs[j].EndMS = math.NaN()
+		}
 		d.record.HostTransfer(&d.jobs[j].Transfer)
 	}
 }

@@ -191,12 +191,7 @@ func (k *Rank) activateLoaded() {
 		r, s := k.request(x.Slot), k.requests.Hosted(x.Slot)
 		k.cache(x.Slot, r, s.GPU, s.Prefix)
 		s.Restore, s.Load = engine.Restored, -1
-		for i, l := range h.loads {
-			if l == j {
-				h.loads = append(h.loads[:i], h.loads[i+1:]...)
-				break
-			}
-		}
+		h.forgetLoad(j)
 		h.owner.Drop(j)
 	}
 	h.loaded = h.loaded[:0]

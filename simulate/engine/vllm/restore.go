@@ -222,6 +222,35 @@ func (k *Rank) dropRestored(slot int32, r *engine.Request, s *engine.Hosted) {
 	r.Allocated = 0
 }
 
+// CancelLoad ends the load of a request that is canceled, if it has one: its capacity returns and the sleepers
+// wake (spec 10 section 9.5).
+func (k *Rank) CancelLoad(slot int32, nowMS float64) {
+	h, r, s := k.host, k.request(slot), k.requests.Hosted(slot)
+	if s.Restore != engine.Loading {
+		return
+	}
+	h.owner.Cancel(s.Load, nowMS)
+	h.forgetLoad(s.Load)
+	s.Load = -1
+	s.Member = false
+	h.members--
+	if !s.Asleep {
+		h.awake--
+	}
+	k.dropRestored(slot, r, s)
+	k.wakeSleepers()
+}
+
+// forgetLoad takes a load out of those in flight.
+func (h *offload) forgetLoad(j int32) {
+	for i, l := range h.loads {
+		if l == j {
+			h.loads = append(h.loads[:i], h.loads[i+1:]...)
+			return
+		}
+	}
+}
+
 // sleep puts a request to sleep at the end of the restore queue, or at the place that it has there.
 func (k *Rank) sleep(slot int32) {
 	h, s := k.host, k.requests.Hosted(slot)
