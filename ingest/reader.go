@@ -73,8 +73,10 @@ func OpenWith(source *schemas.SourceSpec, engineBlockTokens int64, o Options) (R
 		return openSynthetic(source, engineBlockTokens)
 	case schemas.SourceTrace:
 		return openTrace(source, o)
+	case schemas.SourceRequests:
+		return openListed(source), nil
 	}
-	return nil, fmt.Errorf("source kind %q is not known: allowed are %q and %q", source.Kind, schemas.SourceSynthetic, schemas.SourceTrace)
+	return nil, fmt.Errorf("source kind %q is not known: allowed are %q, %q and %q", source.Kind, schemas.SourceSynthetic, schemas.SourceTrace, schemas.SourceRequests)
 }
 
 func openTrace(source *schemas.SourceSpec, o Options) (Reader, error) {

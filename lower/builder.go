@@ -158,7 +158,7 @@ func (b *Builder) addSession(batch *schemas.RequestBatch, i int) error {
 	row := int32(b.timing.n)
 	var session int32
 	var first bool
-	if batch.HasSession[i] {
+	if batch.HasSession[i] && b.source.Kind != schemas.SourceRequests {
 		session, first = b.sessions.named(batch.SessionID[i])
 	} else {
 		session, first = b.sessions.anonymous(batch.Line[i])

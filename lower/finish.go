@@ -57,8 +57,11 @@ func (b *Builder) Finish() (*Workload, error) {
 
 // list decides between a plain list of requests and sessions (the table of spec 01 section 1).
 func (b *Builder) list() bool {
-	if b.source.Kind == schemas.SourceSynthetic {
+	switch b.source.Kind {
+	case schemas.SourceSynthetic:
 		return !b.source.SessionMode()
+	case schemas.SourceRequests:
+		return true
 	}
 	// Rows of standard dynamo traces have no sessions; as a list they arrive in the same
 	// order and are reported without one (spec 01 section 8).
@@ -69,13 +72,20 @@ func (b *Builder) list() bool {
 // finishList sets the release times of a list, and returns the rows in order of arrival, nil
 // when that is their own.
 func (b *Builder) finishList(w *Workload) (order []int32, err error) {
-	if w.Concurrency > 0 {
+	if w.Concurrency > 0 && b.source.Kind != schemas.SourceRequests {
 		w.Nodes.ReleaseMS = nans(b.timing.n)
 		return nil, nil
 	}
 	release := b.timing.flat(nil)
 	if err := b.release(release); err != nil {
 		return nil, err
+	}
+	if w.Concurrency > 0 {
+		// Requests of a call come in order of their times, which mean nothing else here.
+		order = identity(len(release))
+		slices.SortStableFunc(order, func(i, j int32) int { return cmp.Compare(release[i], release[j]) })
+		w.Nodes.ReleaseMS = nans(len(release))
+		return order, nil
 	}
 	if !slices.IsSorted(release) {
 		order = identity(len(release))
@@ -159,6 +169,9 @@ func (b *Builder) release(at []float64) error {
 				return fmt.Errorf("the arrival time of request %d is out of range", i+1)
 			}
 		}
+		return nil
+	}
+	if b.source.Kind == schemas.SourceRequests {
 		return nil
 	}
 	origin := math.Inf(1)

@@ -13,7 +13,7 @@ import (
 // checkLoad checks that a load fits its source and that its values are in range (spec 01 sections 1,
 // 5 and 9).
 func checkLoad(source *schemas.SourceSpec, load *schemas.LoadSpec) error {
-	trace := source.Kind == schemas.SourceTrace
+	trace := source.Kind != schemas.SourceSynthetic
 	switch load.Kind {
 	case schemas.LoadConcurrency:
 		if load.Concurrency < 1 {

@@ -11,7 +11,8 @@ type NodeColumns struct {
 	// RequestIndex is the row of requests; nil numbers the nodes from 0.
 	RequestIndex []int32
 	// SessionName gives the name of a session, and Session the session of a node, -1 for
-	// none. Session and Turn are nil for a plain list of requests, Turn alone for a graph of plays.
+	// none. Session and Turn are nil for a plain list of requests, Turn alone for a graph of plays, and
+	// Session alone for a list whose requests say a turn, -1 for none.
 	SessionName   func(session int) string
 	Session, Turn []int32
 	// ReleaseMS is NaN where a predecessor or the concurrency limit decides.
@@ -46,14 +47,13 @@ func writeNodes(w *tableWriter, c *NodeColumns) error {
 				return c.SessionName(int(s)), true
 			})
 			w.i32Null(c.Session[lo:hi])
-			if c.Turn != nil {
-				w.i32Null(c.Turn[lo:hi])
-			} else {
-				w.nulls(hi - lo)
-			}
 		} else {
 			w.nulls(hi - lo)
 			w.nulls(hi - lo)
+		}
+		if c.Turn != nil {
+			w.i32Null(c.Turn[lo:hi])
+		} else {
 			w.nulls(hi - lo)
 		}
 		w.f64Null(c.ReleaseMS[lo:hi])
@@ -257,6 +257,8 @@ type RunRow struct {
 	SLA                                       schemas.SLA
 	// TelemetryIntervalMS is 0 without telemetry.
 	TelemetryIntervalMS float64
+	// PrefillEstimator and DecodeEstimator are timing models; the first is empty without a prefill pool.
+	PrefillEstimator, DecodeEstimator string
 	// ScalingPolicy is empty without.
 	ScalingPolicy string
 }
@@ -274,6 +276,9 @@ func writeRun(w *tableWriter, r *RunRow) error {
 		w.f64Null([]float64{r.SLA.ITLMS})
 		w.f64Null([]float64{r.SLA.E2EMS})
 		w.f64Has([]float64{r.TelemetryIntervalMS}, []bool{r.TelemetryIntervalMS > 0})
+		for _, name := range []string{r.PrefillEstimator, r.DecodeEstimator} {
+			w.str(1, true, func(int) (string, bool) { return name, name != "" })
+		}
 		w.str(1, true, func(int) (string, bool) { return r.ScalingPolicy, r.ScalingPolicy != "" })
 	})
 }

@@ -31,10 +31,26 @@ func (r *Report) agentic(ctx context.Context, s *Summary) (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	return true, r.appendRow(ctx, s, read("agentic", "20_outcome.sql"), func(v driver.Value) any {
-		text, _ := v.(string)
-		return json.RawMessage(text)
-	})
+	// The row of estimates is a part of the next one here.
+	if err := r.appendRow(ctx, &Summary{values: map[string]any{}}, read("report", "95_estimates.sql"), rawJSON); err != nil {
+		return true, err
+	}
+	return true, r.appendRow(ctx, s, read("agentic", "20_outcome.sql"), rawJSON)
+}
+
+// estimates appends where the times of passes come from, when the requests were listed in the call.
+func (r *Report) estimates(ctx context.Context, s *Summary) error {
+	listed, err := r.listed(ctx)
+	if err != nil || !listed {
+		return err
+	}
+	return r.appendRow(ctx, s, read("report", "95_estimates.sql"), rawJSON)
+}
+
+// rawJSON is a value that is JSON already.
+func rawJSON(v driver.Value) any {
+	text, _ := v.(string)
+	return json.RawMessage(text)
 }
 
 // appendRow appends the one row of the last statement of a file to the summary. A column whose name ends in ? is left out when

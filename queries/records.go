@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"strings"
+
+	"github.com/dynosim/dynosim/schemas"
 )
 
 // recordPage is how many records are in memory at a time.
@@ -18,6 +20,11 @@ func (r *Report) Records(ctx context.Context, each func(record []byte) error) (i
 	order, records := read("records", "10_order.sql"), read("records", "20_records.sql")
 	if r.plays {
 		order, records = read("agentic", "30_order.sql"), read("agentic", "40_records.sql")
+	}
+	if listed, err := r.listed(ctx); err != nil {
+		return 0, fmt.Errorf("cannot compute the per-request records: %w", oneLine(err))
+	} else if listed {
+		records = read("records", "25_listed.sql")
 	}
 	if err := r.db.exec(ctx, order+read("records", "15_fields.sql")); err != nil {
 		return 0, fmt.Errorf("cannot compute the per-request records: %w", oneLine(err))
@@ -76,6 +83,15 @@ func (r *Report) Records(ctx context.Context, each func(record []byte) error) (i
 		return 0, fmt.Errorf("cannot compute the per-request records: %w", oneLine(err))
 	}
 	return total, nil
+}
+
+// listed reports whether the requests of the run were listed in its call.
+func (r *Report) listed(ctx context.Context) (listed bool, err error) {
+	err = r.db.rows(ctx, "SELECT source FROM run", nil, func(v []driver.Value) error {
+		listed = v[0] == string(schemas.SourceRequests)
+		return nil
+	})
+	return listed, err
 }
 
 // jsonKeys prepares `"name":` of every column, with a comma before all but the first after position.

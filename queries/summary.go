@@ -113,7 +113,7 @@ func (r *Report) addEmpty(ctx context.Context, present []string) error {
 	for _, name := range present {
 		have[name] = true
 	}
-	optional := []*schemas.Table{&schemas.Nodes, &schemas.Routing, &schemas.Admissions, &schemas.Lifecycle, &schemas.Ticks, &schemas.TickWorkers, &schemas.TickPasses, &schemas.Edges}
+	optional := []*schemas.Table{&schemas.Requests, &schemas.Nodes, &schemas.Routing, &schemas.Admissions, &schemas.Lifecycle, &schemas.Ticks, &schemas.TickWorkers, &schemas.TickPasses, &schemas.Edges}
 	for _, t := range schemas.AllTables {
 		if t.Agentic || t.Offload {
 			optional = append(optional, t)
@@ -155,6 +155,9 @@ func (r *Report) Summary(ctx context.Context, wallTimeMS float64) (*Summary, err
 	}
 	if r.plays, err = r.agentic(ctx, s); err != nil {
 		return nil, fmt.Errorf("cannot compute the agentic part of the summary: %w", oneLine(err))
+	}
+	if err := r.estimates(ctx, s); err != nil {
+		return nil, fmt.Errorf("cannot compute the summary: %w", oneLine(err))
 	}
 	return s, nil
 }

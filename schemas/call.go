@@ -35,20 +35,27 @@ type Call struct {
 
 	// policies is what ReadPolicies read.
 	policies *PolicyFile
+	// native says that the document was one of kind spec. Without traffic it has a topology, and requests
+	// that listed holds as they are written.
+	native   bool
+	version  int64
+	topology specTopology
+	listed   []listedRow
+	requests []ListedRequest
 }
 
 func (c *Call) fields() *strict.Object {
 	return &strict.Object{
 		Doc: "One call of the replay API.",
 		Tag: "kind",
-		Fields: []*strict.Field{
-			strict.Choice("kind", &c.Kind, "", []CallKind{CallTrace, CallSynthetic}, "Which function is called.").Required(),
+		Fields: append(c.specFields(),
+			strict.Choice("kind", &c.Kind, "", []CallKind{CallTrace, CallSynthetic, CallSpec}, "Which function is called.").Required(),
 			strict.Strings("trace_files", &c.TraceFiles, "Trace files, relative to the working directory: several for format dynamo, one for every other.").Required().For(string(CallTrace)),
 			strict.Group("args", &c.Args, func(a *CallArgs) *strict.Object { return a.fields(c.Kind) }, "Keyword arguments of the call."),
 			strict.Section("router_config", &c.Router, (*RouterConfig).fields, "Settings of the KV router.").Nullable(),
 			strict.Section("scaling_plan", &c.ScalingPlan, (*ScalingPlan).fields, "Scripted changes of the number of workers.").Nullable(),
 			strict.Raw("planner_config", &c.PlannerConfig, "a mapping", "Settings of the planner, in its own names.").Nullable(),
-		},
+		),
 	}
 }
 
@@ -65,7 +72,11 @@ func ParseCall(name string, data []byte) (*Call, error) {
 		return nil, Problems{{File: name, Message: "the call must be one mapping with the keys kind and args, got " + root.Describe()}}
 	}
 	c := &Call{File: name}
-	report := strict.Decode(fromSpec(root), c.fields())
+	call, native := fromSpec(root)
+	if c.native = native; !native && root.Member("kind") != nil && root.Member("kind").IsText(string(CallSpec)) {
+		return nil, Problems{{File: name, Line: root.Line, Column: root.Column, Path: "payload", Message: "required key is missing with kind: spec; want a mapping"}}
+	}
+	report := strict.Decode(call, c.fields())
 	c.check(report)
 	if problems := report.Problems(); len(problems) > 0 {
 		return nil, problems
@@ -152,6 +163,8 @@ func (a *CallArgs) fields(kind CallKind) *strict.Object {
 		out.Fields = a.syntheticFields()
 	case CallTrace:
 		out.Fields = a.traceFields()
+	case CallSpec:
+		out.Fields = []*strict.Field{a.timeLimitField()}
 	}
 	out.Fields = append(out.Fields, a.commonFields()...)
 	return out
@@ -182,7 +195,7 @@ func (a *CallArgs) traceFields() []*strict.Field {
 		strict.OptionalInt("trace_block_size", &a.TraceBlockSize, "Tokens of a hash id of the trace: 512, or what the file says for dynamo and weka.").Positive().Limit(maxCount),
 		strict.DefaultFloat("trace_shared_prefix_ratio", &a.TraceSharedPrefixRatio, 0, "Share of prompts in common, for applied_compute_agentic."),
 		strict.DefaultInt("trace_num_prefix_groups", &a.TraceNumPrefixGroups, 0, "Groups with a common prompt start, for applied_compute_agentic.").Min(0).Limit(1<<32 - 1),
-		strict.OptionalFloat("max_sim_time_ms", &a.MaxSimTimeMS, "Virtual time at which the run ends, ms.").Min(0),
+		a.timeLimitField(),
 		strict.OptionalInt("agentic_lanes", &a.AgenticLanes, "Trajectories of an agentic trace that are replayed at a time.").Positive(),
 		strict.String("execution_model", &a.ExecutionModel, "The model that agentic requests run on.").Nullable(),
 		strict.Choice("weka_nested_timestamp_basis", &a.WekaNestedTimestampBasis, "", []string{"auto", "absolute", "relative"}, "What nested timestamps of a weka corpus count from.").Nullable(),
@@ -190,6 +203,10 @@ func (a *CallArgs) traceFields() []*strict.Field {
 		strict.Flag("agentic_warmup", &a.AgenticWarmup, false, "Warm the caches up before the snapshot starts."),
 		strict.Section("agentic_profile", &a.AgenticProfile, (*AgenticProfile).fields, "Measure for a fixed time.").Nullable(),
 	}
+}
+
+func (a *CallArgs) timeLimitField() *strict.Field {
+	return strict.OptionalFloat("max_sim_time_ms", &a.MaxSimTimeMS, "Virtual time at which the run ends, ms.").Min(0)
 }
 
 func (a *CallArgs) commonFields() []*strict.Field {

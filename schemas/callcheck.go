@@ -14,11 +14,16 @@ func (c *Call) check(r *strict.Report) {
 	if !r.OK("kind") {
 		return
 	}
+	c.checkNative(r)
+	if c.Kind == CallSpec {
+		c.checkSpec(r)
+	}
 	c.checkPools(r)
 	c.checkLoad(r)
 	c.checkCommon(r)
 	if c.Kind == CallTrace {
 		c.checkTrace(r)
+	} else if c.Kind == CallSpec {
 	} else if !r.Has("args") {
 		r.Fail("args", "required key is missing with kind: synthetic; want a mapping")
 	} else {

@@ -13,7 +13,11 @@ type EngineArgs struct {
 	NumGPUBlocksIsExplicit                                         *bool
 	GPUMemoryUtilization, MemFractionStatic, FreeGPUMemoryFraction *float64
 	CUDAGraphReservedBytes                                         *uint64
-	Dynamo                                                         RuntimeOptions
+	// PrefillContextParallelSize multiplies the GPUs of a worker, EvictionPolicy is the order in which
+	// cached blocks go; only calls of kind spec have them.
+	PrefillContextParallelSize int64
+	EvictionPolicy             string
+	Dynamo                     RuntimeOptions
 }
 
 func (a *EngineArgs) fields() *strict.Object {
@@ -30,10 +34,15 @@ func (a *EngineArgs) fields() *strict.Object {
 			strict.OptionalFloat("mem_fraction_static", &a.MemFractionStatic, estimate).Min(0).Max(1),
 			strict.OptionalFloat("free_gpu_memory_fraction", &a.FreeGPUMemoryFraction, estimate).Min(0).Max(1),
 			strict.OptionalInt("cuda_graph_reserved_bytes", &a.CUDAGraphReservedBytes, estimate).Min(0),
+			strict.DefaultInt("prefill_context_parallel_size", &a.PrefillContextParallelSize, 1, "Context parallel size of prefills.").Positive().Limit(maxSize),
+			strict.Choice("kv_eviction_policy", &a.EvictionPolicy, "lru", []string{"lru", evictBelady}, "Which cached blocks go first."),
 			strict.Group("dynamo", &a.Dynamo, (*RuntimeOptions).fields, "Options of the serving runtime; accepted and ignored."),
 		},
 	}
 }
+
+// evictBelady gives up the blocks that are needed again last.
+const evictBelady = "belady"
 
 // RuntimeOptions are options of the serving runtime, which mean nothing in a simulation.
 type RuntimeOptions struct {

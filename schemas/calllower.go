@@ -63,6 +63,9 @@ func (c *Call) source() SourceSpec {
 			SharedPrefixRatio: a.SharedPrefixRatio, PrefixGroups: a.NumPrefixGroups,
 		}
 	}
+	if c.Kind == CallSpec {
+		return SourceSpec{Kind: SourceRequests, Requests: c.requests}
+	}
 	out := SourceSpec{Kind: SourceTrace, Format: a.TraceFormat, Paths: c.TraceFiles}
 	switch {
 	case a.TraceBlockSize != nil:
@@ -87,6 +90,9 @@ func (c *Call) load() LoadSpec {
 		return LoadSpec{Kind: LoadPoisson, RatePerSecond: *a.RequestRate, Seed: a.ArrivalSeed, Speedup: a.ArrivalSpeedupRatio}
 	case a.ArrivalIntervalMS != nil:
 		return LoadSpec{Kind: LoadConstantInterval, IntervalMS: *a.ArrivalIntervalMS, Speedup: a.ArrivalSpeedupRatio}
+	}
+	if c.Kind == CallSpec {
+		return LoadSpec{Kind: LoadTraceTimestamps, Speedup: 1}
 	}
 	return LoadSpec{Kind: LoadTraceTimestamps, Speedup: a.ArrivalSpeedupRatio, Agentic: agenticLoad(a.AgenticLanes, a.AgenticSnapshot, a.AgenticWarmup, a.AgenticProfile)}
 }
@@ -128,6 +134,7 @@ func (a *EngineArgs) spec() EngineSpec {
 		DataParallelRanks:       a.DPSize,
 		TensorParallel:          a.TensorParallelSize,
 		PipelineParallel:        1,
+		PrefillContextParallel:  a.PrefillContextParallelSize,
 		G3:                      e.G3Offload.spec(),
 		Deployment:              a.deployment(),
 	}
@@ -203,6 +210,7 @@ func (c *Call) missing() features {
 // missing adds what the engine asks for that this release does not have.
 func (a *EngineArgs) missing(f *features, path string) {
 	e := &a.Engine
+	f.need(a.EvictionPolicy == evictBelady, path+".kv_eviction_policy: belady")
 	f.need(e.Timing.Type == TimingExternal && strings.TrimSpace(e.Timing.Provider) == providerProfile, path+".engine.timing_model.provider: dynamo_profile")
 	f.need(e.StateCache != nil, path+".engine.state_cache")
 	f.need(e.KVCacheGroups != nil, path+".engine.kv_cache_groups")

@@ -43,7 +43,9 @@ func (c *Call) pools() ([]PoolSpec, TransferSpec) {
 		{Pool: PoolPrefill, Engine: a.PrefillEngineArgs.spec(), Workers: int(a.NumPrefillWorkers)},
 		{Pool: PoolDecode, Engine: a.DecodeEngineArgs.spec(), Workers: int(a.NumDecodeWorkers)},
 	}
-	return pools, a.PrefillEngineArgs.Engine.transfer()
+	transfer := a.PrefillEngineArgs.Engine.transfer()
+	transfer.FallbackMS = c.topology.HandoffLatencyMS
+	return pools, transfer
 }
 
 // transfer is the transfer settings of a prefill engine.

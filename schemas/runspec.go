@@ -94,6 +94,8 @@ const (
 	SourceSynthetic SourceKind = "synthetic"
 	// SourceTrace reads trace files.
 	SourceTrace SourceKind = "trace"
+	// SourceRequests has its requests in the specification.
+	SourceRequests SourceKind = "requests"
 )
 
 // TraceFormat names a trace format, spelled with hyphens and underscores as in the documents.
@@ -135,6 +137,9 @@ type SourceSpec struct {
 	// absolute or relative. ResolvedBasis, when it is not empty, is what an earlier reading of the corpus
 	// found out.
 	NestedBasis, ResolvedBasis string
+
+	// Requests are those of SourceRequests.
+	Requests []ListedRequest
 }
 
 // SessionMode reports whether a synthetic source makes sessions instead of a plain
@@ -254,6 +259,8 @@ type EngineSpec struct {
 	// DataParallelRanks is the number of ranks of a worker, TensorParallel multiplies its
 	// GPUs; PipelineParallel is for the data-driven timing model.
 	DataParallelRanks, TensorParallel, PipelineParallel int64
+	// PrefillContextParallel multiplies the GPUs of a worker too; 0 is 1.
+	PrefillContextParallel int64
 	// StartupMS delays workers that are added during a run.
 	StartupMS float64
 	// SGLang has the settings that only BackendSGLang reads.
@@ -295,7 +302,7 @@ type Speculation struct {
 // GPUsPerWorker is the number of GPUs one worker occupies (spec 05 section 9.5). Pipeline
 // parallelism does not count: the reference reports tensor × ranks on both stacks.
 func (e *EngineSpec) GPUsPerWorker() int64 {
-	return e.TensorParallel * e.DataParallelRanks
+	return e.TensorParallel * max(1, e.PrefillContextParallel) * e.DataParallelRanks
 }
 
 // SLA holds the bounds that make a request count as good; a NaN bound is not set

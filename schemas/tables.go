@@ -48,7 +48,7 @@ var Nodes = Table{Name: "nodes", Version: 2, Stage: "lower", Doc: "one request t
 	{"request_index", tInt32, false, "row of requests"},
 	{"session_id", tString, true, "session name, generated ones included; null for a plain list of requests"},
 	{"session", tInt32, true, "session index; null for a plain list of requests"},
-	{"turn", tInt32, true, "turn of the session, from 0; null for a plain list of requests"},
+	{"turn", tInt32, true, "turn of the session, from 0; what a request listed in a call says; null for other plain lists of requests"},
 	{"release_ms", tFloat64, true, "arrival time; null when a predecessor or the concurrency limit decides; in a graph of plays the earliest start of the node"},
 	{"input_tokens", tInt32, false, "prompt length; the new input for mooncake-delta"},
 	{"output_tokens", tInt32, false, "output length asked for"},
@@ -210,9 +210,9 @@ var Transfers = Table{Name: "transfers", Version: 1, Stage: "simulate", Doc: "on
 }}
 
 // Run holds the scalars of a run that no other table gives: one row.
-var Run = Table{Name: "run", Version: 1, Stage: "simulate", Doc: "the run itself: one row", Columns: []Column{
+var Run = Table{Name: "run", Version: 2, Stage: "simulate", Doc: "the run itself: one row", Columns: []Column{
 	{"stack", tString, false, "reference stack whose rules applied"},
-	{"source", tString, false, "kind of source: synthetic or trace"},
+	{"source", tString, false, "kind of source: synthetic, trace or requests"},
 	{"last_instant_ms", tFloat64, false, "last instant the clock visited"},
 	{"prefill_worker_seconds", tFloat64, false, "provisioned prefill workers over time"},
 	{"decode_worker_seconds", tFloat64, false, "provisioned decode or aggregated workers over time"},
@@ -222,6 +222,8 @@ var Run = Table{Name: "run", Version: 1, Stage: "simulate", Doc: "the run itself
 	{"sla_itl_ms", tFloat64, true, "bound on the mean gap of a request"},
 	{"sla_e2e_ms", tFloat64, true, "bound on the end-to-end latency"},
 	{"telemetry_interval_ms", tFloat64, true, "time between telemetry samples; null without telemetry"},
+	{"prefill_estimator", tString, true, "timing model of prefill workers; null without a prefill pool"},
+	{"decode_estimator", tString, true, "timing model of decode or aggregated workers"},
 	{"scaling_policy", tString, true, "what changed the number of workers: script; null when nothing did"},
 }}
 

@@ -160,7 +160,7 @@ func (c *cluster) placeIn(p *pool, t task) error {
 		}
 		return err
 	}
-	id, rank, ok := p.turn()
+	id, rank, ok := c.turn(p, c.requests.Slots[t.slot].Node)
 	if !ok {
 		p.parked = append(p.parked, t)
 		return nil

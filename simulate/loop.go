@@ -119,6 +119,8 @@ type cluster struct {
 	stoppedMS float64
 	// session has the session of each live slot.
 	session []int32
+	// listed are the requests that name ranks, by request index; nil without any.
+	listed []schemas.ListedRequest
 	// launched lists the passes started at this instant.
 	launched []launched
 
@@ -150,6 +152,7 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 	if c.hostCaches(spec); c.host != nil {
 		c.content.UseKeys(whole)
 	}
+	c.listed = namedRanks(spec.Source.Requests)
 	routed := spec.Router.Policy == schemas.PolicyKVRouter
 	// Blocks of generated tokens that later turns have in their prompts are stored when a request
 	// ends. Only with a lag can a router tell that from storing each one when it is full.
@@ -184,7 +187,7 @@ func (c *cluster) run(ctx context.Context) error {
 			return err
 		}
 		if c.watch != nil {
-			if n == 0 {
+			if !c.watch.started && !c.preparing() {
 				if err := c.startWatch(); err != nil {
 					return err
 				}
@@ -403,7 +406,7 @@ func (c *cluster) arrive(node, session int32, atMS float64) error {
 		}
 		return err
 	}
-	id, rank, ok := p.turn()
+	id, rank, ok := c.turn(p, node)
 	if !ok {
 		return errors.New("placement policy error: no active workers for round-robin placement")
 	}

@@ -58,7 +58,17 @@ func (c *cluster) beginMeasurement() {
 		c.pools[i].seconds = 0
 	}
 	c.visited = 0
+	if c.watch != nil {
+		c.forgetPreparation()
+	}
 	p.activate(c.now)
+}
+
+// preparing reports whether the requests that prepare caches are still at work: nothing is measured, and
+// nobody looks.
+func (c *cluster) preparing() bool {
+	p := c.source.plays
+	return p != nil && p.warm != nil && p.warm.active()
 }
 
 // endPlay tells the plays of the end of a request; settlePlay that the servers are done with it too.

@@ -316,3 +316,41 @@ func (p *pool) turn() (id, rank int32, ok bool) {
 	w.nextRank = r + 1
 	return id, int32(r), true
 }
+
+// turnAt is the next worker in turn with a rank that the request names. The position counts workers
+// then, and in an aggregated pool the worker's own position stays (spec 05 section 6).
+func (p *pool) turnAt(want int32) (id, rank int32, ok bool) {
+	n := len(p.active)
+	if n == 0 {
+		return 0, 0, false
+	}
+	i := p.next % n
+	p.next = i + 1
+	return p.active[i], want, true
+}
+
+// namedRanks returns the requests if any of them names a rank.
+func namedRanks(listed []schemas.ListedRequest) []schemas.ListedRequest {
+	for i := range listed {
+		if listed[i].Rank >= 0 || listed[i].PrefillRank >= 0 {
+			return listed
+		}
+	}
+	return nil
+}
+
+// turn is the rank in turn for the request of a node.
+func (c *cluster) turn(p *pool, node int32) (id, rank int32, ok bool) {
+	if c.listed == nil {
+		return p.turn()
+	}
+	q := &c.listed[c.source.nodes.RequestIndex[node]]
+	want := q.Rank
+	if p.role == schemas.PoolPrefill {
+		want = q.PrefillRank
+	}
+	if want < 0 {
+		return p.turn()
+	}
+	return p.turnAt(want)
+}

@@ -246,3 +246,19 @@ func (s *seenPass) forwardPass(worker, rank int32) scaling.ForwardPass {
 		QueuedDecodeRequests: m.QueuedDecoding.N, QueuedDecodeKVTokens: m.QueuedDecoding.Sum, QueuedDecodeVariance: m.QueuedDecoding.Variance(),
 	}
 }
+
+// forgetPreparation forgets what the requests that prepare caches did: nobody looks before the
+// measurement begins.
+func (c *cluster) forgetPreparation() {
+	w := c.watch
+	w.traffic = scaling.Traffic{StartMS: c.now}
+	w.samples.traffic, w.samples.prefill, w.samples.decode, w.samples.observed = w.traffic, counters{}, counters{}, false
+	for i := range c.pools {
+		for _, id := range c.pools[i].live {
+			s := c.pools[i].workers[id].sight
+			for rank := range s.passes {
+				s.passes[rank].fresh = false
+			}
+		}
+	}
+}

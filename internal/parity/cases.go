@@ -112,7 +112,7 @@ func load(dir string) (*Case, error) {
 		c.Reason = "there is no expected.json"
 	case call["planner_config"] != nil:
 		c.Reason = "calls with a planner_config need a runner of their own"
-	case c.Kind == "trace" || c.Kind == "synthetic" || c.Kind == "spec" && hasTraffic(call):
+	case c.Kind == "trace" || c.Kind == "synthetic" || c.Kind == "spec":
 		c.Ways = []Way{Replay}
 		switch {
 		case document && bytes.Contains(config, []byte("#")):
@@ -122,7 +122,7 @@ func load(dir string) (*Case, error) {
 		}
 	case isQuery(c.Kind):
 		c.Ways = []Way{Query}
-	case c.Kind != "spec" && c.Kind != "cli":
+	case c.Kind != "cli":
 		c.Reason = fmt.Sprintf("calls of kind %s have no replay form", c.Kind)
 	case document:
 		c.Ways = []Way{Predict}
@@ -130,12 +130,6 @@ func load(dir string) (*Case, error) {
 		c.Reason = fmt.Sprintf("calls of kind %s have no replay form, and there is no config.yaml", c.Kind)
 	}
 	return c, nil
-}
-
-// hasTraffic reports whether a call of kind spec names a source, as calls of kind trace do.
-func hasTraffic(call map[string]any) bool {
-	payload, _ := call["payload"].(map[string]any)
-	return payload["traffic"] != nil
 }
 
 // LeaveOut takes predict from the cases that reasons names, where replay remains.

@@ -110,7 +110,7 @@ func (f *front) finishLower(spec *schemas.RunSpec, builder *lower.Builder, recor
 		return err
 	}
 	f.lower.BlockTokens, f.lower.Delta = f.workload.BlockTokens, f.workload.Delta
-	return writeLowered(recorder, f.workload)
+	return writeLowered(recorder, f.workload, spec.Source.Requests)
 }
 
 // finishGraph is finishLower for an agentic source.

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"github.com/dynosim/dynosim/lower"
 	"github.com/dynosim/dynosim/metrics"
+	"github.com/dynosim/dynosim/schemas"
 )
 
 // chunk is how many rows of a lowered table are handed over at once, so that writing them
@@ -11,7 +12,7 @@ const chunk = 1 << 14
 
 // writeLowered writes nodes, edges and chains of a flat source. The recorder may still read the chunks when
 // it returns, so they point into the workload or are made new.
-func writeLowered(r *metrics.Recorders, w *lower.Workload) error {
+func writeLowered(r *metrics.Recorders, w *lower.Workload, listed []schemas.ListedRequest) error {
 	n := &w.Nodes
 	session := int32(0)
 	for from := 0; from < n.Len(); from += chunk {
@@ -27,6 +28,11 @@ func writeLowered(r *metrics.Recorders, w *lower.Workload) error {
 		}
 		if n.RequestIndex != nil {
 			nodes.RequestIndex = n.RequestIndex[from:to]
+		}
+		if listed != nil {
+			for _, i := range nodes.RequestIndex {
+				nodes.Turn = append(nodes.Turn, listed[i].Turn)
+			}
 		}
 		if w.Sessions != nil {
 			var edges metrics.EdgeColumns

@@ -262,6 +262,8 @@ func (r *runner) selected() []string {
 		records := t == &schemas.Admissions || t == &schemas.Routing
 		wanted := !slices.Contains(OptionalTables, t.Name) || slices.Contains(r.Optional, t.Name) || records && r.Spec.CapturePerRequest
 		switch {
+		case t == &schemas.Requests:
+			wanted = wanted || r.Spec.CapturePerRequest && r.Spec.Source.Kind == schemas.SourceRequests
 		case t == &schemas.Edges:
 			wanted = wanted || r.Spec.Load.Agentic.Snapshot
 		case t == &schemas.Routing:
@@ -291,9 +293,10 @@ func (r *runner) simulate(ctx context.Context, w *lower.Workload) (float64, erro
 	if err != nil {
 		return 0, err
 	}
-	last, prefillGPUs := &r.Spec.Pools[len(r.Spec.Pools)-1], int64(0)
+	last, prefillGPUs, prefillEstimator := &r.Spec.Pools[len(r.Spec.Pools)-1], int64(0), ""
 	if r.Spec.Disaggregated() {
-		prefillGPUs = r.Spec.Pools[0].Engine.GPUsPerWorker()
+		first := &r.Spec.Pools[0].Engine
+		prefillGPUs, prefillEstimator = first.GPUsPerWorker(), string(first.Timing.Kind)
 	}
 	if err := writeAgentic(r.recorder, r.Spec, w, outcome.Agentic); err != nil {
 		return 0, err
@@ -305,6 +308,8 @@ func (r *runner) simulate(ctx context.Context, w *lower.Workload) (float64, erro
 	r.aborted = aborted(w, outcome.Agentic)
 	return float64(wall) / float64(time.Millisecond), r.recorder.WriteRun(metrics.RunRow{
 		ScalingPolicy:       policy,
+		PrefillEstimator:    prefillEstimator,
+		DecodeEstimator:     string(last.Engine.Timing.Kind),
 		Source:              r.Spec.Source.Kind,
 		TelemetryIntervalMS: r.Spec.TelemetryIntervalMS,
 		Stack:               string(r.Spec.Stack), LastInstantMS: outcome.LastInstantMS,

@@ -30,6 +30,9 @@ func sourceSettings(spec *schemas.RunSpec) rundir.SourceSettings {
 		}
 		return out
 	}
+	if s.Kind == schemas.SourceRequests {
+		return rundir.SourceSettings{Kind: string(s.Kind), Requests: digestBytes(fmt.Appendf(nil, "%+v", s.Requests))}
+	}
 	out := rundir.SourceSettings{Kind: string(s.Kind), InputTokens: s.InputTokens, OutputTokens: s.OutputTokens, Count: s.Count}
 	if !s.SessionMode() {
 		return out

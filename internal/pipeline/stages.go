@@ -175,6 +175,8 @@ func reportTables(path string, m *rundir.Manifest, capture bool) error {
 		case i >= 0:
 		case slices.Contains(reported, t):
 			return fmt.Errorf("%s is not a run: it has no table %s", path, t.Name)
+		case capture && t == &schemas.Requests && m.Ingest != nil && m.Ingest.Settings.Kind == string(schemas.SourceRequests):
+			return fmt.Errorf("%s has no table %s, which has the names of its requests", path, t.Name)
 		case t == &schemas.Nodes || capture && (t == &schemas.Admissions || t == &schemas.Routing):
 			return fmt.Errorf("%s has no table %s, which the per-request records need", path, t.Name)
 		}

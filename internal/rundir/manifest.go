@@ -86,6 +86,8 @@ type SourceSettings struct {
 	EngineBlockTokens int64   `json:"engine_block_tokens,omitempty"`
 	// NestedTimestampBasis is the one that was asked for, for format weka.
 	NestedTimestampBasis string `json:"nested_timestamp_basis,omitempty"`
+	// Requests identifies requests that the specification has itself.
+	Requests string `json:"requests,omitempty"`
 }
 
 // LowerStage describes the tables of the stage lower.

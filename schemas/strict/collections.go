@@ -4,12 +4,19 @@ import "strconv"
 
 // List is a nonempty list of mappings of one form.
 func List[T any](name string, dst *[]T, fields func(*T) *Object, doc string) *Field {
-	return list(name, dst, fields, doc, (*decoder).object)
+	return list(name, dst, fields, doc, 1, (*decoder).object)
+}
+
+// Items is a List that may be empty.
+func Items[T any](name string, dst *[]T, fields func(*T) *Object, doc string) *Field {
+	f := list(name, dst, fields, doc, 0, (*decoder).object)
+	f.want = "a list of mappings"
+	return f
 }
 
 // Sections is a List whose message about an item that is no mapping leaves out the keys.
 func Sections[T any](name string, dst *[]T, fields func(*T) *Object, doc string) *Field {
-	return list(name, dst, fields, doc, func(d *decoder, path string, item *Node, o *Object) {
+	return list(name, dst, fields, doc, 1, func(d *decoder, path string, item *Node, o *Object) {
 		if item.Kind != MappingKind {
 			d.fail(path, item, "got %s, want a mapping", item.Describe())
 			return
@@ -18,10 +25,10 @@ func Sections[T any](name string, dst *[]T, fields func(*T) *Object, doc string)
 	})
 }
 
-func list[T any](name string, dst *[]T, fields func(*T) *Object, doc string, decode func(*decoder, string, *Node, *Object)) *Field {
+func list[T any](name string, dst *[]T, fields func(*T) *Object, doc string, least int, decode func(*decoder, string, *Node, *Object)) *Field {
 	f := &Field{name: name, doc: doc, want: "a nonempty list of mappings"}
 	f.decode = func(d *decoder, path string, n *Node) {
-		if n.Kind != ListKind || len(n.Items) == 0 {
+		if n.Kind != ListKind || len(n.Items) < least {
 			d.mismatch(path, n, f)
 			return
 		}
@@ -31,7 +38,7 @@ func list[T any](name string, dst *[]T, fields func(*T) *Object, doc string, dec
 		}
 	}
 	f.schema = func() map[string]any {
-		return map[string]any{"type": "array", "minItems": 1, "items": objectSchema(fields(new(T)))}
+		return map[string]any{"type": "array", "minItems": least, "items": objectSchema(fields(new(T)))}
 	}
 	f.reset = func() { *dst = nil }
 	return f

@@ -47,9 +47,3 @@ SELECT {
     'play_count': (SELECT count(*) FROM plays),
     'source_models': (SELECT list(DISTINCT model ORDER BY model) FROM play_nodes)} AS graph
 FROM agentic_run;
-
--- Where the durations of the passes of a pool come from, as the report shows it.
-CREATE OR REPLACE MACRO provenance(estimator) AS {
-    'data_version': NULL,
-    'data_version_unavailable_reason': CASE estimator WHEN 'fixed' THEN 'configured' ELSE 'built-in' END || ' timing does not use performance data',
-    'estimator': estimator, 'timing_source': CASE estimator WHEN 'fixed' THEN 'configured' ELSE 'built_in' END};

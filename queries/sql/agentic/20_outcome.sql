@@ -24,13 +24,8 @@ SELECT
         FROM play_runs AS r
         JOIN plays AS p USING (play)
         LEFT JOIN snapshots_shown AS s USING (play_run)) END AS "agentic_snapshots?",
-    CASE WHEN decode_estimator IS NULL
-        THEN to_json({'aggregated': provenance(estimator)})
-        ELSE to_json({'prefill': provenance(estimator), 'decode': provenance(decode_estimator)}) END::VARCHAR AS prediction_provenance,
-    to_json({
-        'coverage_gate': 0.9::DOUBLE, 'energy_unit': 'W-ms', 'latency_unit': 'ms', 'phases': []::VARCHAR[], 'power_coverage': NULL, 'power_w': NULL, 'power_w_unit': 'W',
-        'publication_status': 'unsupported', 'schema_version': '1.0', 'scope': 'active_forward_pass_per_gpu',
-        'unavailable_reason': 'one or more replay roles have no timing provider'})::VARCHAR AS power_diagnostics,
+    (SELECT prediction_provenance FROM estimates_shown) AS prediction_provenance,
+    (SELECT power_diagnostics FROM estimates_shown) AS power_diagnostics,
     (FROM phases_shown) AS "agentic_phases?",
     (FROM profile_shown) AS "agentic_profile?"
 FROM agentic_run;
