@@ -107,7 +107,7 @@ func (b *Builder) place(line int64) string {
 func (b *Builder) row(batch *schemas.RequestBatch, i int) error {
 	input, output := batch.InputTokens[i], batch.OutputTokens[i]
 	switch {
-	case input < 1:
+	case input < 1 && b.source.Kind != schemas.SourceRequests:
 		return fmt.Errorf("input_length must be at least 1, got %d", input)
 	case input > math.MaxInt32 || output > math.MaxInt32:
 		return fmt.Errorf("input_length %d and output_length %d must each be at most %d", input, output, math.MaxInt32)

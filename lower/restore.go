@@ -73,7 +73,7 @@ func (w *Workload) checkNode(i int) error {
 	n := &w.Nodes
 	chain, covered := n.Chain[i], int64(n.ChainTokens[i])
 	switch {
-	case n.InputTokens[i] < 1 || n.OutputTokens[i] < 0:
+	case n.InputTokens[i] < 0 || n.OutputTokens[i] < 0:
 		return fmt.Errorf("%d input and %d output tokens", n.InputTokens[i], n.OutputTokens[i])
 	case chain < -1 || int(chain) >= len(w.Chains.Parent):
 		return fmt.Errorf("chain %d of %d", chain, len(w.Chains.Parent))

@@ -38,7 +38,7 @@ func TestCheck(t *testing.T) {
 		{"", false, func(*Workload) {}},
 		{"", true, func(*Workload) {}},
 		{"there are no nodes", false, func(w *Workload) { w.Nodes = Nodes{} }},
-		{"node 2: 0 input and 1 output tokens", false, func(w *Workload) { w.Nodes.InputTokens[2] = 0 }},
+		{"node 2: -1 input and 1 output tokens", false, func(w *Workload) { w.Nodes.InputTokens[2] = -1 }},
 		{"node 0: chain 3 of 3", false, func(w *Workload) { w.Nodes.Chain[0] = 3 }},
 		{"node 2: no chain for 1 tokens", false, func(w *Workload) { w.Nodes.ChainTokens[2] = 1 }},
 		{"node 0: chain 1 has 2 blocks of 4 tokens, which cannot be 4 tokens of 8", false, func(w *Workload) { w.Nodes.ChainTokens[0] = 4 }},

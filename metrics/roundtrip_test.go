@@ -262,7 +262,7 @@ func TestSourceTables(t *testing.T) {
 		&schemas.Chains: {"chain": {int32(0), int32(1)}, "parent": {nil, int32(0)}, "block": {int32(0), int32(1)}},
 		&schemas.Run: {
 			"stack": {"engine"}, "source": {"trace"}, "last_instant_ms": {1.0}, "prefill_worker_seconds": {0.0}, "decode_worker_seconds": {2.0}, "prefill_gpus_per_worker": {int64(0)},
-			"decode_gpus_per_worker": {int64(4)}, "sla_ttft_ms": {5.0}, "sla_itl_ms": {nil}, "sla_e2e_ms": {nil}, "telemetry_interval_ms": {nil}, "scaling_policy": {nil},
+			"decode_gpus_per_worker": {int64(4)}, "sla_ttft_ms": {5.0}, "sla_itl_ms": {nil}, "sla_e2e_ms": {nil}, "telemetry_interval_ms": {nil}, "prefill_estimator": {nil}, "decode_estimator": {nil}, "scaling_policy": {nil},
 		},
 	} {
 		if diff := cmp.Diff(readTable(t, dir.Path(), table), want); diff != "" {

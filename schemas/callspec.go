@@ -101,7 +101,7 @@ func fromSpec(root *strict.Node) (call *strict.Node, native bool) {
 	if kind == nil || !kind.IsText(string(CallSpec)) || payload == nil || !payload.IsMapping() {
 		return root, false
 	}
-	w := &specRewriter{args: empty(payload, strict.MappingKind), out: empty(root, strict.MappingKind)}
+	w := &specRewriter{args: payload.Empty(strict.MappingKind), out: root.Empty(strict.MappingKind)}
 	for _, m := range root.Members {
 		if m.Key != "kind" && m.Key != "payload" {
 			w.out.Members = append(w.out.Members, m)
@@ -118,14 +118,10 @@ func fromSpec(root *strict.Node) (call *strict.Node, native bool) {
 		return w.out, true
 	}
 	files := w.traffic(traffic)
-	trace := empty(kind, strict.TextKind)
+	trace := kind.Empty(strict.TextKind)
 	trace.Text = string(CallTrace)
 	w.out.Members = append(w.out.Members, member("kind", trace), member("trace_files", files), member("args", w.args))
 	return w.out, true
-}
-
-func empty(at *strict.Node, kind strict.Kind) *strict.Node {
-	return &strict.Node{Kind: kind, Line: at.Line, Column: at.Column}
 }
 
 func member(key string, value *strict.Node) strict.Member {
@@ -139,7 +135,7 @@ func (w *specRewriter) arg(key string, m strict.Member) {
 
 // spec moves the members of a specification.
 func (w *specRewriter) spec(spec *strict.Node, listed bool) {
-	capture := empty(spec, strict.BoolKind)
+	capture := spec.Empty(strict.BoolKind)
 	capture.Text = "true"
 	captured := member("capture_per_request", capture)
 	topology := spec.Member("topology")
@@ -171,7 +167,7 @@ func (w *specRewriter) spec(spec *strict.Node, listed bool) {
 		}
 	}
 	if !engine && split {
-		w.engine(empty(spec, strict.MappingKind), split)
+		w.engine(spec.Empty(strict.MappingKind), split)
 	}
 	w.args.Members = append(w.args.Members, captured)
 }
@@ -217,7 +213,7 @@ func launch(engine, of *strict.Node, role WorkerType) *strict.Node {
 	if !of.IsMapping() {
 		return of
 	}
-	out := empty(of, strict.MappingKind)
+	out := of.Empty(strict.MappingKind)
 	for _, m := range of.Members {
 		switch {
 		case of == engine && (m.Key == string(WorkerPrefill) || m.Key == string(WorkerDecode)):
@@ -228,7 +224,7 @@ func launch(engine, of *strict.Node, role WorkerType) *strict.Node {
 		out.Members = append(out.Members, m)
 	}
 	if of.Member("rank") == nil {
-		out.Members = append(out.Members, member("engine", ofRole(empty(of, strict.MappingKind), role)))
+		out.Members = append(out.Members, member("engine", ofRole(of.Empty(strict.MappingKind), role)))
 	}
 	if policy := engine.Member("kv_eviction_policy"); policy != nil && of != engine {
 		out.Members = append(out.Members, member("kv_eviction_policy", policy))
@@ -241,13 +237,13 @@ func ofRole(rank *strict.Node, role WorkerType) *strict.Node {
 	if !rank.IsMapping() {
 		return rank
 	}
-	out := empty(rank, strict.MappingKind)
+	out := rank.Empty(strict.MappingKind)
 	for _, m := range rank.Members {
 		if m.Key != "worker_type" {
 			out.Members = append(out.Members, m)
 		}
 	}
-	name := empty(rank, strict.TextKind)
+	name := rank.Empty(strict.TextKind)
 	name.Text = string(role)
 	out.Members = append(out.Members, member("worker_type", name))
 	return out
@@ -255,7 +251,7 @@ func ofRole(rank *strict.Node, role WorkerType) *strict.Node {
 
 // traffic moves the members of a section traffic and returns the files.
 func (w *specRewriter) traffic(traffic *strict.Node) *strict.Node {
-	files := empty(traffic, strict.ListKind)
+	files := traffic.Empty(strict.ListKind)
 	for _, m := range traffic.Members {
 		switch m.Key {
 		case "source_type", "load_type":

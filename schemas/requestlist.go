@@ -42,7 +42,7 @@ func (q *listedRow) fields() *strict.Object {
 		Fields: []*strict.Field{
 			strict.String("id", &q.ID, "Its name; no two requests have the same.").Required(),
 			strict.Float("arrival_time_ms", &q.ArrivalMS, "Time of its arrival, ms.").Min(0).Required(),
-			strict.Int("input_tokens", &q.InputTokens, "Prompt tokens.").Positive().Limit(maxCount).Required(),
+			strict.Int("input_tokens", &q.InputTokens, "Prompt tokens.").Min(0).Limit(maxCount).Required(),
 			strict.Int("output_tokens", &q.OutputTokens, "Output tokens.").Min(0).Limit(maxCount).Required(),
 			strict.Raw("input_token_ids", &q.InputTokenIDs, "a list of token ids", "The prompt. Left out: tokens that no other request has.").Nullable(),
 			strict.Raw("output_token_ids", &q.OutputTokenIDs, "a list of token ids", "The output; its length counts, not output_tokens.").Nullable(),

@@ -112,8 +112,8 @@ func TestRunGoesEachWay(t *testing.T) {
 		{"both", map[string]string{"call.json": traceCall, "config.yaml": document}, []string{"replay call.json", "predict --config config.yaml"}},
 		{"a comment", map[string]string{"call.json": traceCall, "config.yaml": "# no word for x\n" + document}, []string{"replay call.json"}},
 		{"command line", map[string]string{"call.json": `{"kind": "cli", "stack": "engine"}`, "config.yaml": document}, []string{"predict --config config.yaml --stack engine"}},
-		{"spec", map[string]string{"call.json": `{"kind": "spec"}`, "config.yaml": document}, []string{"predict --config config.yaml"}},
-		{"spec alone", map[string]string{"call.json": `{"kind": "spec"}`}, nil},
+		{"spec", map[string]string{"call.json": `{"kind": "spec"}`, "config.yaml": document}, []string{"replay call.json", "predict --config config.yaml"}},
+		{"spec alone", map[string]string{"call.json": `{"kind": "spec"}`}, []string{"replay call.json"}},
 		{"component", map[string]string{"call.json": `{"kind": "planner_component"}`, "config.yaml": document}, nil},
 		{"planner", map[string]string{"call.json": `{"kind": "trace", "planner_config": {}}`}, nil},
 	} {

@@ -75,6 +75,7 @@ func TestEverySettingCounts(t *testing.T) {
 	sources := []schemas.SourceSpec{
 		{Kind: schemas.SourceSynthetic, InputTokens: 5, OutputTokens: 5, Count: 5, Turns: 2, SharedPrefixRatio: 0.5, PrefixGroups: 2},
 		{Kind: schemas.SourceTrace, Format: schemas.FormatAppliedCompute, BlockTokens: 4, SharedPrefixRatio: 0.5, PrefixGroups: 2},
+		{Kind: schemas.SourceRequests, Requests: []schemas.ListedRequest{{ID: "a", InputTokens: 3}}},
 	}
 	loads := []schemas.LoadSpec{
 		{Kind: schemas.LoadConcurrency, Concurrency: 2}, {Kind: schemas.LoadPoisson, RatePerSecond: 2, Speedup: 1}, {Kind: schemas.LoadConstantInterval, IntervalMS: 2, Speedup: 1},

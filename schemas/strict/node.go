@@ -59,6 +59,11 @@ func (n *Node) get(key string) *Member {
 	return nil
 }
 
+// Empty is a value of a kind, without content, at the place of n.
+func (n *Node) Empty(kind Kind) *Node {
+	return &Node{Kind: kind, Line: n.Line, Column: n.Column, file: n.file, order: n.order}
+}
+
 // IsMapping reports whether n is a mapping.
 func (n *Node) IsMapping() bool { return n.Kind == MappingKind }
 
