@@ -15,9 +15,9 @@ type listedReader struct {
 	// numbers has the number that lowering gives each token: those of prompts come first, in order of
 	// their first occurrence. It is nil when no request says its output.
 	numbers map[uint32]uint32
-	w      batchWriter
-	next   int
-	done   atomic.Int64
+	w       batchWriter
+	next    int
+	done    atomic.Int64
 }
 
 func openListed(source *schemas.SourceSpec) *listedReader {
