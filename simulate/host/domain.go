@@ -256,12 +256,12 @@ func (o *Owner) Advance(nowMS float64) (own []int32, any bool) {
 		d.jobs[j].SeenMS = nowMS
 	}
 	if o.tier != nil {
+		any = o.seeStorage(nowMS) || any
 		for _, j := range own {
 			if x := &d.jobs[j]; x.Kind == Store {
 				o.offer(x, nowMS)
 			}
 		}
-		any = o.seeStorage(nowMS) || any
 	}
 	return own, any
 }
