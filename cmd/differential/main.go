@@ -43,6 +43,7 @@ func run(ctx context.Context) (ok bool, err error) {
 	parallel := flag.Int("parallel", runtime.GOMAXPROCS(0), "cases to run at a time")
 	backend := flag.String("backend", "", "compare the cases of this backend only")
 	agentic := flag.Bool("agentic", false, "draw graphs of plays instead of flat sources")
+	storage := flag.Bool("storage", false, "draw ranks with host caches, and compare the cases with storage behind them only")
 	hosted := flag.Bool("hosted", false, "draw ranks with host caches")
 	measured := flag.Bool("measured", false, "time the passes of all cases from measured data of drawn models and GPU systems")
 	routed := flag.Bool("routed", false, "compare the cases of the KV router only")
@@ -73,7 +74,7 @@ func run(ctx context.Context) (ok bool, err error) {
 	}
 	fmt.Printf("%d cases of seed %d\n", *count, *seed)
 	summary, err := differential.Run(ctx, os.Stdout, differential.Options{
-		Program: parity.Binary(binary), Python: python, Seed: *seed, First: *first, Count: *count, Backend: *backend, Agentic: *agentic, Hosted: *hosted, Measured: *measured, Routed: *routed, Split: *split, Parallel: *parallel,
+		Program: parity.Binary(binary), Python: python, Seed: *seed, First: *first, Count: *count, Backend: *backend, Agentic: *agentic, Hosted: *hosted || *storage, Storage: *storage, Measured: *measured, Routed: *routed, Split: *split, Parallel: *parallel,
 		SaveTo: *save, Shown: *shown, MaxDifferent: *stopAfter, ShrinkTime: *shrink,
 	})
 	if err != nil {

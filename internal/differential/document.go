@@ -178,6 +178,9 @@ func (c *Case) worker(e map[string]any, replicas string) (map[string]any, bool) 
 	if host := hostSection(e); host != nil {
 		cache["host_offload"] = host
 	}
+	if v := e["g3_offload"]; v != nil {
+		cache["g3_offload"] = v
+	}
 	return map[string]any{
 		"parallelism": map[string]any{"replicas": orElse(c.Args[replicas], 1), "attention_data": max(c.Ranks, 1)},
 		"scheduler":   scheduler,

@@ -14,10 +14,12 @@ func DrawHosted(seed uint64, index int) *Case {
 	c := &Case{Kind: "trace", Args: map[string]any{}}
 	c.Engine = r.hostedEngine()
 	c.Source = pick(r, sourceMooncake, sourceMooncake, sourceMooncake, sourceTurns, sourceTurns, sourceList, sourceSessions)
-	switch c.Source {
-	case sourceList, sourceSessions:
+	switch {
+	case c.Source == sourceList || c.Source == sourceSessions:
 		c.Kind = "synthetic"
 		r.synthetic(c)
+	case c.Source == sourceMooncake && r.chance(0.6):
+		r.returning(c)
 	default:
 		r.trace(c)
 	}
@@ -40,6 +42,8 @@ func DrawHosted(seed uint64, index int) *Case {
 	if r.chance(0.3) && c.Scaling == nil {
 		r.split(c)
 		r.hostedDecode(c)
+	} else if c.Ranks == 0 && r.chance(0.5) {
+		c.Engine["g3_offload"] = r.storage()
 	}
 	return c
 }

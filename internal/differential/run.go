@@ -32,6 +32,8 @@ type Options struct {
 	Routed bool
 	// Split leaves out the aggregated cases.
 	Split bool
+	// Storage leaves out the cases without storage behind the host caches.
+	Storage bool
 	// Parallel is how many cases run at a time, each with a process of the reference.
 	Parallel int
 	// SaveTo is where cases that differ are left, each in a folder of its own.
@@ -139,7 +141,7 @@ func (r *run) work(ctx context.Context, indexes <-chan int) (err error) {
 			draw = DrawMeasured
 		}
 		c := draw(r.Seed, index)
-		if r.Backend != "" && c.Engine["backend"] != r.Backend || r.Routed && c.Router == nil || r.Split && c.Decode == nil {
+		if r.Backend != "" && c.Engine["backend"] != r.Backend || r.Routed && c.Router == nil || r.Split && c.Decode == nil || r.Storage && c.Engine["g3_offload"] == nil {
 			continue
 		}
 		j, err := k.Check(ctx, c)

@@ -79,7 +79,7 @@ type Owner struct {
 	keys    []uint64
 	written []int
 	left    []int32
-	one     [1]uint64
+	cohort  [1]uint64
 }
 
 // Join makes the rank an owner; spec has its links and latency.
@@ -230,7 +230,9 @@ func (o *Owner) Submit(j int32, readyMS float64) {
 // complete applies a completion to the cache (spec 10 section 2.3).
 func (d *Domain) complete(j int32) {
 	x := &d.jobs[j]
-	if x.Kind == Store {
+	if x.Kind == Store && x.owner.tier != nil {
+		d.arrivedPinned(x.entries)
+	} else if x.Kind == Store {
 		d.arrived(x.entries)
 	} else {
 		d.unpin(x.entries)

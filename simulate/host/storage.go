@@ -5,6 +5,7 @@ import (
 
 	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/simulate/host/g3"
+	"github.com/dynosim/dynosim/simulate/kv"
 )
 
 // UseStorage puts storage behind the cache: what the owner's stores bring is written on to it, and look-ups
@@ -14,13 +15,24 @@ func (o *Owner) UseStorage(tier *g3.Tier, worker int32) { o.tier, o.worker = tie
 // Worker is the owner's number in the storage behind the cache.
 func (o *Owner) Worker() int32 { return o.worker }
 
-// offer writes the blocks of a completed store on to storage. Blocks stay in the cache until they are written.
+// arrivedPinned makes pending blocks resident that storage will be offered: until then they cannot leave.
+func (d *Domain) arrivedPinned(es []int32) {
+	d.version++
+	for _, e := range es {
+		x := &d.entries[e]
+		x.pending, x.pins = false, 1
+		d.resident++
+		if d.publishing && x.element >= 0 {
+			d.changes = append(d.changes, kv.Stored(x.element, x.position))
+		}
+	}
+}
+
+// offer writes the blocks of a completed store on to storage. They stay in the cache until they are written.
 func (o *Owner) offer(x *Job, nowMS float64) {
-	d := o.Domain
-	d.pin(x.entries)
 	o.keys = o.keys[:0]
 	for _, e := range x.entries {
-		o.keys = append(o.keys, d.entries[e].key)
+		o.keys = append(o.keys, o.entries[e].key)
 	}
 	j, written := o.tier.Write(o.worker, x.Node, o.keys, nowMS, o.written[:0])
 	o.written = written
@@ -35,7 +47,7 @@ func (o *Owner) offer(x *Job, nowMS float64) {
 		}
 	}
 	if len(o.left) > 0 {
-		d.unpin(o.left)
+		o.unpin(o.left)
 	}
 }
 
@@ -65,8 +77,8 @@ func (d *Domain) promoted(es []int32) {
 // Reserve expects a block that comes back from storage; it evicts others if need be and reports false when there
 // is no room.
 func (o *Owner) Reserve(key uint64, element, position int32, nowMS float64) (e int32, ok bool) {
-	o.one[0] = key
-	if !o.MakeRoom(1, o.one[:], nowMS) {
+	o.cohort[0] = key
+	if !o.MakeRoom(1, o.cohort[:], nowMS) {
 		return None, false
 	}
 	o.nextID++

@@ -107,7 +107,7 @@ func (s *store) queue(b int32) {
 	s.order.Push(place{x.age, x.key, b})
 }
 
-// pin keeps a resident block while it is read, unpin ends that.
+// pin keeps a resident block while it is read, unpin ends that, with an age.
 func (s *store) pin(b int32) {
 	x := &s.blocks[b]
 	if x.reads == 0 {
@@ -116,8 +116,9 @@ func (s *store) pin(b int32) {
 	x.reads++
 }
 
-func (s *store) unpin(b int32) {
+func (s *store) unpin(b int32, age int64) {
 	x := &s.blocks[b]
+	x.age = age
 	if x.reads--; x.reads == 0 {
 		s.idle++
 		s.queue(b)

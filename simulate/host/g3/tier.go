@@ -122,6 +122,7 @@ func (t *Tier) Holds(worker int32, key uint64) bool { return t.store(worker).fin
 // Write offers blocks to the worker's store, at nowMS. What the store has or expects already is left out, and so is what
 // does not fit. written gets the places of the others in keys; without any there is no job, -1.
 func (t *Tier) Write(worker, node int32, keys []uint64, nowMS float64, written []int) (int32, []int) {
+	t.Advance(nowMS)
 	s := t.store(worker)
 	s.offer++
 	spared := int64(0)
@@ -205,7 +206,7 @@ func (t *Tier) complete(j int32) {
 		if x.Kind == schemas.G3Write {
 			s.written(b, t.ordinal)
 		} else {
-			s.unpin(b)
+			s.unpin(b, t.ordinal)
 		}
 	}
 	w := &t.workers[x.Worker]
