@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -147,7 +148,7 @@ func (r *dynamoReader) load() error {
 				r.keepTool(int32(i), shard.number)
 			}
 			if err != nil {
-				return shard.errorf("%w", err)
+				return shard.errorf("%s%w", agentOf(line), err)
 			}
 		}
 	}
@@ -164,6 +165,35 @@ func (r *dynamoReader) load() error {
 	}
 	slices.SortFunc(r.rows, byTime)
 	return r.connect()
+}
+
+// agentOf starts a message about a record with an agent context: plays of these traces have no names before all rows are
+// read, so it names the session and, as far as they can be read, the request. It is empty for other records.
+func agentOf(line []byte) string {
+	type record struct {
+		Agent struct {
+			Session string `json:"session_id"`
+		} `json:"agent_context"`
+		Request struct {
+			ID string `json:"request_id"`
+		} `json:"request"`
+	}
+	var r struct {
+		record
+		Event *record `json:"event"`
+	}
+	// A member of another type is skipped; what could be read stands.
+	_ = json.Unmarshal(line, &r)
+	if r.Event != nil {
+		r.record = *r.Event
+	}
+	switch {
+	case r.Agent.Session == "":
+		return ""
+	case r.Request.ID == "":
+		return fmt.Sprintf("session %q: ", r.Agent.Session)
+	}
+	return fmt.Sprintf("session %q, request %q: ", r.Agent.Session, r.Request.ID)
 }
 
 // keepTool stores the tool record that was parsed last.

@@ -311,9 +311,28 @@ func (r *wekaReader) play(batch *schemas.RequestBatch) error {
 		return err
 	}
 	r.graph.build(t)
+	if err := r.checkBlocks(); err != nil {
+		return err
+	}
 	r.emit(batch)
 	r.handed = r.handed || len(t.agents) > 0
 	r.object++
+	return nil
+}
+
+// mostBlocks is the number of blocks of a prompt that are still listed: a few characters could ask for gigabytes of blocks without
+// an id.
+const mostBlocks = 1 << 24
+
+// checkBlocks refuses prompts of too many blocks.
+func (r *wekaReader) checkBlocks() error {
+	for i := range r.graph.all {
+		q := &r.graph.all[i]
+		if n := (q.in-1)/r.blockTokens + 1; n > mostBlocks {
+			r.parser.trace.atFault = wekaID(q)
+			return r.errorf("in is %d, which are %d blocks of %d tokens: a prompt may have at most %d", q.in, n, r.blockTokens, mostBlocks)
+		}
+	}
 	return nil
 }
 
