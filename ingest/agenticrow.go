@@ -29,6 +29,8 @@ const (
 	rowOrdinal
 	rowNotBefore
 	rowAPITime
+	rowStart
+	rowEnd
 	rowDependencies
 	// Without one.
 	rowTimestamp
@@ -40,9 +42,17 @@ const (
 
 var rowNames = [rowMembers]string{
 	"request_id", "session_id", "input_length", "output_length", "output_token_ids", "hash_ids", "priority", "strict_priority", "policy_class",
-	"play_id", "model", "source_play_ordinal", "not_before_ms", "recorded_api_time_ms", "dependencies",
+	"play_id", "model", "source_play_ordinal", "not_before_ms", "recorded_api_time_ms", RecordedStart, RecordedEnd, "dependencies",
 	"timestamp", "delay", "tool_wait_ms", "wait_for",
 }
+
+// RecordedStart and RecordedEnd are members of a row with a header that the format does not have: recorded times that are not the
+// earliest start and that much service time later. Export writes them for snapshots, which alone use them; other programs skip
+// them as unknown.
+const (
+	RecordedStart = "dynosim_recorded_start_ms"
+	RecordedEnd   = "dynosim_recorded_end_ms"
+)
 
 func rowMember(name []byte) int {
 	switch string(name) {
@@ -66,7 +76,7 @@ func rowMember(name []byte) int {
 // nullable says which members may be null, which is then as if they were absent.
 func nullable(m int) bool {
 	switch m {
-	case rowOrdinal, rowOutputIDs, rowAPITime, rowPolicyClass, rowTimestamp, rowDelay:
+	case rowOrdinal, rowOutputIDs, rowAPITime, rowStart, rowEnd, rowPolicyClass, rowTimestamp, rowDelay:
 		return true
 	}
 	return false
@@ -174,6 +184,7 @@ func need(present uint32, members ...int) error {
 
 // readRow reads a row of a file with a header.
 func (r *agenticReader) readRow(line []byte, row *graphRow) error {
+	start, end := unknown, unknown
 	present, err := r.members(line, row, func(m int) bool { return m < rowTimestamp }, func(m int, raw jsontext.Value) (err error) {
 		switch m {
 		case rowSessionID:
@@ -190,6 +201,10 @@ func (r *agenticReader) readRow(line []byte, row *graphRow) error {
 			row.notBefore, err = timeOf(rowNames[m], raw)
 		case rowAPITime:
 			row.api, err = timeOf(rowNames[m], raw)
+		case rowStart:
+			start, err = timeOf(rowNames[m], raw)
+		case rowEnd:
+			end, err = timeOf(rowNames[m], raw)
 		default:
 			err = r.common(row, m, raw)
 		}
@@ -202,6 +217,15 @@ func (r *agenticReader) readRow(line []byte, row *graphRow) error {
 		return err
 	}
 	row.start, row.end = row.notBefore, row.notBefore+row.api
+	if !math.IsNaN(start) {
+		row.start, row.end = start, start+row.api
+	}
+	if !math.IsNaN(end) {
+		row.end = end
+	}
+	if row.end < row.start {
+		return fmt.Errorf("%s is %v, before the start at %v", RecordedEnd, row.end, row.start)
+	}
 	return r.lengths(row)
 }
 

@@ -24,9 +24,9 @@ type ExportResult struct {
 }
 
 // ExportAgentic reads an agentic source and writes it to the file path as Agentic Mooncake v2 (spec 02 section 3): plays in
-// the order of the source, times as recorded. A graph that is read back has the digest of the original. What the format has no
-// words for is lost: recorded ends that are not start plus service time, and recorded starts of requests that wait for others,
-// which only snapshots use (dynamo traces and rows without a header).
+// the order of the source, times as recorded. A graph that is read back has the digest of the original. For what the format has no
+// words, recorded ends that are not start plus service time and recorded starts of requests that wait for others, which only
+// snapshots use, there are the members ingest.RecordedStart and RecordedEnd.
 func ExportAgentic(ctx context.Context, source schemas.SourceSpec, path string, overwrite bool) (*ExportResult, error) {
 	if _, err := os.Lstat(path); err == nil && !overwrite {
 		return nil, &DirectoryError{fmt.Errorf("%s exists already: name another file, or use --overwrite", path)}
@@ -190,6 +190,13 @@ func (e *exporter) row(b *schemas.RequestBatch, i int, play *schemas.SourcePlay,
 	text = ingest.AppendNumber(append(text, `,"not_before_ms":`...), b.TimestampMS[i])
 	if at := a.RecordedAPITimeMS[i]; !math.IsNaN(at) {
 		text = ingest.AppendNumber(append(text, `,"recorded_api_time_ms":`...), at)
+	}
+	start, end := a.RecordedStartMS[i], a.RecordedEndMS[i]
+	if start != b.TimestampMS[i] {
+		text = ingest.AppendNumber(append(text, `,"`+ingest.RecordedStart+`":`...), start)
+	}
+	if !math.IsNaN(end) && end != start+a.RecordedAPITimeMS[i] {
+		text = ingest.AppendNumber(append(text, `,"`+ingest.RecordedEnd+`":`...), end)
 	}
 	if b.Priority[i] != 0 {
 		text = strconv.AppendInt(append(text, `,"priority":`...), int64(b.Priority[i]), 10)
