@@ -148,6 +148,7 @@ var AgenticRun = Table{Name: "agentic_run", Version: 2, Stage: "simulate", Agent
 	{"engine_block_tokens", tInt64, false, "tokens of a KV block of the engines"},
 	{"estimator", tString, false, "timing model of the engines, of the prefill workers where these have their own pool"},
 	{"decode_estimator", tString, true, "timing model of the decode workers; null without a pool of their own"},
+	{"edge_speedup", tFloat64, false, "what divides the delays of the table edges when they apply: the speed-up of a snapshot, else 1, since they are sped up already"},
 	{"lanes", tInt64, true, "plays at a time; null for all"},
 	{"snapshot_seed", tString, true, "seed of the snapshots, in decimal; null without"},
 	{"lifecycle_digest", tString, false, "digest of the events of plays in the order in which they happened"},

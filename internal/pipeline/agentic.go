@@ -131,7 +131,7 @@ func preparations(p []simulate.PreparationRow) metrics.Rows {
 // agenticRun is the row of the run itself.
 func agenticRun(spec *schemas.RunSpec, w *lower.Workload, o *simulate.AgenticOutcome) metrics.Rows {
 	g, load := w.Graph, &spec.Load.Agentic
-	lanes, seed, preparation, decode := int64(-1), "", "", ""
+	lanes, seed, preparation, decode, speedup := int64(-1), "", "", "", 1.0
 	if spec.Disaggregated() {
 		decode = string(spec.Pools[1].Engine.Timing.Kind)
 	}
@@ -139,6 +139,7 @@ func agenticRun(spec *schemas.RunSpec, w *lower.Workload, o *simulate.AgenticOut
 		lanes = load.Lanes
 	}
 	if load.Snapshot {
+		speedup = spec.Load.Speedup
 		seed = strconv.FormatUint(load.Seed, 10)
 	}
 	switch {
@@ -157,7 +158,7 @@ func agenticRun(spec *schemas.RunSpec, w *lower.Workload, o *simulate.AgenticOut
 	columns := []any{
 		[]string{g.Source.Format}, []string{g.Source.Digest}, []string{g.Source.NestedTimestampBasis}, []string{g.Digest}, []int64{g.BlockTokens},
 		[]string{string(spec.Source.Format)}, []string{spec.TargetModel}, []int64{spec.BlockTokens()}, []string{string(spec.Pools[0].Engine.Timing.Kind)},
-		[]string{decode},
+		[]string{decode}, []float64{speedup},
 		[]int64{lanes}, []string{seed}, []string{o.LifecycleDigest}, []int64{o.LifecycleEvents},
 		[]string{preparation}, []float64{o.PreparationEndMS}, []float64{o.ProfileStartMS},
 	}

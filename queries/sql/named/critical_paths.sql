@@ -9,17 +9,20 @@ WITH RECURSIVE
             least(coalesce(r.first_token_ms, r.terminal_ms), r.terminal_ms) AS token_ms
         FROM node_runs AS n JOIN request_results AS r USING (node)
         WHERE r.terminal_ms IS NOT NULL),
-     -- The edge of each request that fired last.
-     binding AS (
-        SELECT s.node, arg_max(struct_pack(node := p.node, completed := e.trigger = 'completion',
-                fired_ms := CASE WHEN e.trigger = 'completion' THEN p.terminal_ms ELSE p.dispatched_ms END,
-                delay_ms := e.delay_ms), CASE WHEN e.trigger = 'completion' THEN p.terminal_ms ELSE p.dispatched_ms END + e.delay_ms) AS edge
+     fired AS (
+        SELECT s.node, p.node AS predecessor, e.trigger = 'completion' AS completed,
+            CASE WHEN e.trigger = 'completion' THEN p.terminal_ms ELSE p.dispatched_ms END AS fired_ms,
+            e.delay_ms / (SELECT edge_speedup FROM agentic_run) AS delay_ms
         FROM edges AS e
         JOIN done AS s ON s.source_node = e.successor
-        JOIN done AS p ON p.source_node = e.predecessor AND p.play_run = s.play_run
-        GROUP BY s.node),
+        JOIN done AS p ON p.source_node = e.predecessor AND p.play_run = s.play_run),
+     -- The edge of each request that fired last; of equal ones that of the first predecessor.
+     binding AS (
+        SELECT node, first(struct_pack(node := predecessor, completed := completed, fired_ms := fired_ms, delay_ms := delay_ms)
+            ORDER BY fired_ms + delay_ms DESC, predecessor, completed DESC, delay_ms DESC) AS edge
+        FROM fired GROUP BY node),
      path AS (
-        SELECT play_run, arg_max(node, terminal_ms) AS node, true AS served, 0 AS step FROM done GROUP BY play_run
+        SELECT play_run, first(node ORDER BY terminal_ms DESC, node) AS node, true AS served, 0 AS step FROM done GROUP BY play_run
         UNION ALL
         SELECT path.play_run, binding.edge.node, binding.edge.completed, step + 1
         FROM path JOIN binding USING (node)),
