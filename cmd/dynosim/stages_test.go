@@ -26,8 +26,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
-			// The worked example of the documentation is a test too.
-			for _, name := range []string{"disaggregated.yaml", "disaggregated.jsonl"} {
+			// The worked examples of the documentation are tests too.
+			for _, name := range []string{"disaggregated.yaml", "disaggregated.jsonl", "host-offload.yaml", "host-offload.jsonl"} {
 				text, err := os.ReadFile(filepath.Join(examples, name))
 				if err == nil {
 					err = errors.Join(os.MkdirAll(filepath.Join(env.WorkDir, "examples"), 0o755), os.WriteFile(filepath.Join(env.WorkDir, "examples", name), text, 0o644))

@@ -38,8 +38,8 @@ SELECT
     coalesce(stored_blocks, 0) AS stored_blocks,
     coalesce(loaded_blocks, 0) AS loaded_blocks,
     coalesce(evicted_blocks, 0) AS evicted_blocks,
-    coalesce(d2h.share, 0) AS d2h_busy,
-    coalesce(h2d.share, 0) AS h2d_busy
+    round(coalesce(d2h.share, 0), 6) AS d2h_busy,
+    round(coalesce(h2d.share, 0), 6) AS h2d_busy
 FROM slices CROSS JOIN bounds
 LEFT JOIN prompts USING (slice)
 LEFT JOIN moved USING (slice)
