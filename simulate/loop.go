@@ -435,7 +435,7 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 		return false, 0, c.tooLong(p, id, c.now, end)
 	}
 	if w.sight != nil {
-		w.sight.beganMS, w.sight.forward = c.now, false
+		w.sight.beganMS, w.sight.admitted = c.now, false
 	}
 	for rank, k := range w.ranks {
 		if !w.took[rank] {
@@ -444,8 +444,8 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 		}
 		k.Emit(end)
 		pass := k.Pass()
-		if w.sight != nil && (pass.Scheduled > 0 || pass.OutputTokens > 0 || len(pass.Admitted) > 0) {
-			w.sight.forward = true
+		if w.sight != nil && len(pass.Admitted) > 0 {
+			w.sight.admitted = true
 		}
 		effect = effect || pass.Effect()
 		repeat = max(repeat, pass.Repeat)

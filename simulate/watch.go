@@ -34,9 +34,9 @@ type sight struct {
 	gauges []gauge
 	// passes has the last pass of each rank since the last scaling tick, where fresh says so.
 	passes []seenPass
-	// beganMS is the begin of the pass in flight, forward whether a rank computes something in it.
-	beganMS float64
-	forward bool
+	// beganMS is the begin of the pass in flight, admitted whether a rank admits a request to it.
+	beganMS  float64
+	admitted bool
 	// publishedMS is when each rank showed its metrics last (spec 05 section 9.3).
 	publishedMS []float64
 }
@@ -122,10 +122,10 @@ func (c *cluster) sawPass(p *pool, w *worker, rank int, pass *engine.Pass) {
 	}
 }
 
-// sawIdle notes the end of a pass of the worker in which the rank had no part. A pass that only
-// refuses requests says nothing of it.
+// sawIdle notes the end of a pass of the worker in which the rank had no part. A pass of no length that
+// admits nothing, but only refuses requests or goes on with others, says nothing of it.
 func (c *cluster) sawIdle(w *worker, rank int) {
-	if w.sight != nil && c.watch.policy != nil && w.sight.forward {
+	if w.sight != nil && c.watch.policy != nil && (w.sight.admitted || c.now > w.sight.beganMS) {
 		w.sight.passes[rank] = seenPass{fresh: true, durationMS: c.now - w.sight.beganMS}
 		w.sight.publishedMS[rank] = c.now
 	}

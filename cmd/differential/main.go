@@ -49,6 +49,7 @@ func run(ctx context.Context) (ok bool, err error) {
 	routed := flag.Bool("routed", false, "compare the cases of the KV router only")
 	queries := flag.Int("queries", 0, "compare the performance model on so many deployments instead, each with some ninety passes and KV sizes")
 	split := flag.Bool("disaggregated", false, "compare the disaggregated cases only")
+	scaled := flag.Bool("scaled", false, "compare the cases with scripted scaling or telemetry only")
 	flag.Parse()
 	if !given("seed") {
 		*seed = rand.Uint64N(1e9)
@@ -74,7 +75,7 @@ func run(ctx context.Context) (ok bool, err error) {
 	}
 	fmt.Printf("%d cases of seed %d\n", *count, *seed)
 	summary, err := differential.Run(ctx, os.Stdout, differential.Options{
-		Program: parity.Binary(binary), Python: python, Seed: *seed, First: *first, Count: *count, Backend: *backend, Agentic: *agentic, Hosted: *hosted || *storage, Storage: *storage, Measured: *measured, Routed: *routed, Split: *split, Parallel: *parallel,
+		Program: parity.Binary(binary), Python: python, Seed: *seed, First: *first, Count: *count, Backend: *backend, Agentic: *agentic, Hosted: *hosted || *storage, Storage: *storage, Measured: *measured, Routed: *routed, Split: *split, Scaled: *scaled, Parallel: *parallel,
 		SaveTo: *save, Shown: *shown, MaxDifferent: *stopAfter, ShrinkTime: *shrink,
 	})
 	if err != nil {

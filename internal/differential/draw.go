@@ -99,7 +99,7 @@ func draw(r *random) *Case {
 		r.router(c)
 	}
 	r.watched(c)
-	if c.Kind != kindSpec && c.Scaling == nil && c.Source != sourceDelta && r.chance(0.2) {
+	if c.Kind != kindSpec && c.Source != sourceDelta && r.chance(0.2) {
 		r.split(c)
 	}
 	return c

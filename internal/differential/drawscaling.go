@@ -46,3 +46,6 @@ func (r *random) scaling(c *Case) {
 	every := pick[any](r, 5, 5, 10, 10, 12.5, 50, 400, r.Float64()*60+0.1)
 	c.Scaling = map[string]any{"first_ms": first, "every_ms": every, "ticks": ticks}
 }
+
+// watched reports whether anything looks at the cluster of the case or changes it.
+func (c *Case) watched() bool { return c.Scaling != nil || c.Args["capture_telemetry"] == true }

@@ -30,8 +30,8 @@ type Options struct {
 	Measured bool
 	// Routed leaves out the cases of round robin.
 	Routed bool
-	// Split leaves out the aggregated cases.
-	Split bool
+	// Split leaves out the aggregated cases, Scaled those without scripted scaling or telemetry.
+	Split, Scaled bool
 	// Storage leaves out the cases without storage behind the host caches.
 	Storage bool
 	// Parallel is how many cases run at a time, each with a process of the reference.
@@ -141,7 +141,7 @@ func (r *run) work(ctx context.Context, indexes <-chan int) (err error) {
 			draw = DrawMeasured
 		}
 		c := draw(r.Seed, index)
-		if r.Backend != "" && c.Engine["backend"] != r.Backend || r.Routed && c.Router == nil || r.Split && c.Decode == nil || r.Storage && c.Engine["g3_offload"] == nil {
+		if r.Backend != "" && c.Engine["backend"] != r.Backend || r.Routed && c.Router == nil || r.Split && c.Decode == nil || r.Scaled && !c.watched() || r.Storage && c.Engine["g3_offload"] == nil {
 			continue
 		}
 		j, err := k.Check(ctx, c)
