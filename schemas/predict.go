@@ -143,7 +143,7 @@ func (e *Execution) fields() *strict.Object {
 
 // Resources bounds the simulating process.
 type Resources struct {
-	// MemoryLimitGB and CPULimit are 0 for "auto".
+	// MemoryLimitGB and CPULimit are 0 for "auto", InitializationTimeoutSeconds is 0 for none.
 	MemoryLimitGB                                        float64
 	CPULimit                                             int64
 	ReserveMemoryGB, ReserveMemoryFraction               float64
@@ -167,7 +167,8 @@ func (r *Resources) fields() *strict.Object {
 			strict.DefaultFloat("reserve_memory_fraction", &r.ReserveMemoryFraction, 0, "Share of the host's memory that stays free.").Min(0).Max(1),
 			strict.Int("cpu_limit", &r.CPULimit, "Processors to use. auto: all but one.").
 				Positive().Or("auto", noCPULimit).Default("auto", noCPULimit),
-			strict.DefaultFloat("initialization_timeout_seconds", &r.InitializationTimeoutSeconds, 60, "Time for the start, seconds.").Above(0),
+			strict.Float("initialization_timeout_seconds", &r.InitializationTimeoutSeconds, "Time until the simulation begins, reading the source included, seconds. Left out: no limit.").
+				Above(0).Default(nil, func() { r.InitializationTimeoutSeconds = 0 }),
 			strict.DefaultFloat("shutdown_timeout_seconds", &r.ShutdownTimeoutSeconds, 5, "Time for the end, seconds.").Above(0),
 		},
 	}

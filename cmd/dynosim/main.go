@@ -27,6 +27,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitLimited     = 3
+	exitTimedOut    = 124
 	exitInterrupted = 130
 )
 
@@ -96,7 +97,7 @@ func report(ctx context.Context, stderr io.Writer, err error) int {
 		return exitInterrupted
 	case errors.As(err, &limited):
 		fmt.Fprintln(stderr, "dynosim:", err)
-		return exitLimited
+		return limitCode(limited)
 	case errors.As(err, &problems):
 		for _, p := range problems {
 			fmt.Fprintln(stderr, "dynosim:", p)
@@ -113,6 +114,15 @@ func report(ctx context.Context, stderr io.Writer, err error) int {
 		}
 	}
 	return exitFailed
+}
+
+// limitCode is the exit code of a run that a limit ended. The one of a limit of time is that of timeout(1),
+// as in the reference.
+func limitCode(reached *limits.Reached) int {
+	if reached.TimedOut {
+		return exitTimedOut
+	}
+	return exitLimited
 }
 
 func newRoot() *cobra.Command {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/dynosim/dynosim/internal/limits"
 	"github.com/dynosim/dynosim/internal/perfmodel"
 	"github.com/dynosim/dynosim/internal/pipeline"
 	"github.com/dynosim/dynosim/schemas"
@@ -167,7 +168,11 @@ func (o *outputFlags) simulate(cmd *cobra.Command, spec *schemas.RunSpec, from s
 		Spec: spec, Dir: dir, Overwrite: o.overwrite, Optional: o.tables(), From: from, Cache: o.cache, Observer: observer(cmd, o.quiet),
 		Exit: func(reached error) {
 			fmt.Fprintln(cmd.ErrOrStderr(), "dynosim:", reached)
-			os.Exit(exitLimited)
+			code := exitLimited
+			if limit, ok := errors.AsType[*limits.Reached](reached); ok {
+				code = limitCode(limit)
+			}
+			os.Exit(code)
 		},
 	})
 	if err != nil {

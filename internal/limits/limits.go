@@ -61,9 +61,19 @@ func New(s Settings, h Host) Budget {
 type Reached struct {
 	// Reason says which limit, with figures.
 	Reason string
+	// TimedOut says that it was one of time.
+	TimedOut bool
 }
 
-func (e *Reached) Error() string { return "resource_limited: " + e.Reason }
+func (e *Reached) Error() string { return e.Outcome() + ": " + e.Reason }
+
+// Outcome is what such a run is called.
+func (e *Reached) Outcome() string {
+	if e.TimedOut {
+		return "timed_out"
+	}
+	return "resource_limited"
+}
 
 // Watch watches the memory of a run.
 type Watch struct {
@@ -115,9 +125,9 @@ func (w *Watch) look() (within bool) {
 	w.mu.Unlock()
 	switch {
 	case total > 0 && available < w.budget.ReserveBytes:
-		w.stop(&Reached{fmt.Sprintf("%s of the host's memory are available, %s must stay free (execution.resources.reserve_memory_gb)", gigabytes(available), gigabytes(w.budget.ReserveBytes))})
+		w.stop(&Reached{Reason: fmt.Sprintf("%s of the host's memory are available, %s must stay free (execution.resources.reserve_memory_gb)", gigabytes(available), gigabytes(w.budget.ReserveBytes))})
 	case w.budget.MemoryBytes > 0 && resident >= w.budget.MemoryBytes:
-		w.stop(&Reached{fmt.Sprintf("the run holds %s of memory, the limit is %s (execution.resources.memory_limit_gb)", gigabytes(resident), gigabytes(w.budget.MemoryBytes))})
+		w.stop(&Reached{Reason: fmt.Sprintf("the run holds %s of memory, the limit is %s (execution.resources.memory_limit_gb)", gigabytes(resident), gigabytes(w.budget.MemoryBytes))})
 	default:
 		return true
 	}
@@ -132,6 +142,18 @@ func (w *Watch) Stop() (peakBytes int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.peak
+}
+
+// Patience ends the run when begun is not called within so many seconds.
+func (w *Watch) Patience(seconds float64) (begun func()) {
+	const century = 3e9 // what a time.Duration holds, and some
+	if seconds <= 0 || seconds > century {
+		return func() {}
+	}
+	t := time.AfterFunc(time.Duration(seconds*float64(time.Second)), func() {
+		w.stop(&Reached{TimedOut: true, Reason: fmt.Sprintf("the simulation did not begin within %g s (execution.resources.initialization_timeout_seconds)", seconds)})
+	})
+	return func() { t.Stop() }
 }
 
 // Cause is the *Reached that ended ctx, nil when none did.

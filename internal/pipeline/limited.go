@@ -31,6 +31,8 @@ func (r *runner) limited(ctx context.Context) (*Result, error) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(budget.CPUs))
 	}
 	ctx, watch := limits.Start(ctx, budget, r.host)
+	r.begun = watch.Patience(resources.InitializationTimeoutSeconds)
+	defer r.begun()
 	ended := make(chan struct{})
 	if r.Exit != nil {
 		go r.exitLate(ctx, time.Duration(resources.ShutdownTimeoutSeconds*float64(time.Second)), ended)
@@ -73,7 +75,7 @@ type runtimeReport struct {
 // simulation when they are done, and resource-runtime.json. It returns the limit, or why even that could
 // not be written.
 func (r *runner) reached(limit *limits.Reached, budget limits.Budget, peakBytes int64) error {
-	text, err := json.MarshalIndent(runtimeReport{"resource_limited", limit.Reason, budget, peakBytes}, "", "  ")
+	text, err := json.MarshalIndent(runtimeReport{limit.Outcome(), limit.Reason, budget, peakBytes}, "", "  ")
 	if err != nil {
 		return err
 	}

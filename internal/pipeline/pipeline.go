@@ -133,6 +133,8 @@ type runner struct {
 	front *front
 	// host is the machine as far as limits look at it.
 	host limits.Host
+	// begun ends the patience for what comes before the simulation.
+	begun func()
 	// keptFront says that a run that a limit ended kept the tables of these stages.
 	keptFront bool
 	// aborted is set when a warm-up failed and so nothing was measured.
@@ -284,6 +286,7 @@ func (r *runner) selected() []string {
 
 // simulate runs the workload and returns the real milliseconds it took.
 func (r *runner) simulate(ctx context.Context, w *lower.Workload) (float64, error) {
+	r.begun()
 	var progress simulate.Progress
 	stop := r.Observer.Simulating(&progress, int64(w.Nodes.Len()))
 	begin := time.Now()
