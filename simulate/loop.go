@@ -226,6 +226,14 @@ func (c *cluster) run(ctx context.Context) error {
 		for c.watch != nil && c.watch.samples.nextMS < next {
 			c.advance(c.watch.samples.nextMS)
 			c.telemetryTick()
+			if err := c.watch.check(ctx, c.now); err != nil {
+				return err
+			}
+		}
+		if c.watch != nil {
+			if err := c.watch.check(ctx, c.now); err != nil {
+				return err
+			}
 		}
 		c.advance(next)
 	}

@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"context"
+	"fmt"
 	"math"
 
 	"github.com/dynosim/dynosim/schemas"
@@ -261,4 +263,18 @@ func (c *cluster) forgetPreparation() {
 			}
 		}
 	}
+}
+
+// maxTicks bounds the ticks of a run: an interval that needs more is a mistake, and such a run would not end.
+const maxTicks = 10_000_000
+
+// check ends a run that is canceled, or has too many ticks.
+func (w *watch) check(ctx context.Context, nowMS float64) error {
+	if w.tick >= maxTicks {
+		return fmt.Errorf("%d ticks of telemetry and scaling were taken until %g ms of virtual time, the most that a run may have: choose a longer interval", w.tick, nowMS)
+	}
+	if w.tick%1024 == 0 {
+		return ctx.Err()
+	}
+	return nil
 }

@@ -4,4 +4,6 @@ package engine
 type Wait struct {
 	Slot int32
 	Why  string
+	// Behind says that it waits for another one, whose own reason says more.
+	Behind bool
 }

@@ -14,13 +14,16 @@ func (k *Rank) Waits() (waits []engine.Wait) {
 	add := func(slot int32, format string, a ...any) {
 		waits = append(waits, engine.Wait{Slot: slot, Why: fmt.Sprintf(format, a...)})
 	}
+	behind := func(slot int32, format string, a ...any) {
+		waits = append(waits, engine.Wait{Slot: slot, Why: fmt.Sprintf(format, a...), Behind: true})
+	}
 	free := k.tree.available()
 	for i := range k.waiting.Len() {
 		slot := k.waiting.At(i)
 		r := k.request(slot)
 		switch {
 		case i > 0:
-			add(slot, "waits behind the first in the queue of its rank")
+			behind(slot, "waits behind the first in the queue of its rank")
 		case k.handoffs.pending.Len() > 0 || k.handoffs.prebuilt.Len() > 0:
 			add(slot, "was retracted and waits until no destination is pending on its rank")
 		default:
@@ -34,7 +37,7 @@ func (k *Rank) Waits() (waits []engine.Wait) {
 	for i := range k.handoffs.pending.Len() {
 		slot := k.handoffs.pending.At(i)
 		if i > 0 {
-			add(slot, "waits behind another pending destination")
+			behind(slot, "waits behind another pending destination")
 			continue
 		}
 		add(slot, "needs %d KV pages for its prompt, %d of %d can be had", k.pagesFor(k.request(slot).Prompt), free, k.cfg.Pages)

@@ -14,13 +14,16 @@ func (k *Rank) Waits() (waits []engine.Wait) {
 	add := func(slot int32, format string, a ...any) {
 		waits = append(waits, engine.Wait{Slot: slot, Why: fmt.Sprintf(format, a...)})
 	}
+	behind := func(slot int32, format string, a ...any) {
+		waits = append(waits, engine.Wait{Slot: slot, Why: fmt.Sprintf(format, a...), Behind: true})
+	}
 	free := k.pool.Available()
 	for i := range k.waiting.Len() {
 		slot := k.waiting.At(i)
 		r := k.request(slot)
 		switch {
 		case i > 0 && (r.Stage != engine.Activated || k.handoffs.pending.Len() == 0):
-			add(slot, "waits behind the first in the queue of its rank, holding %d KV blocks", k.ownedBlocks(r))
+			behind(slot, "waits behind the first in the queue of its rank, holding %d KV blocks", k.ownedBlocks(r))
 		case r.Stage == engine.Activated:
 			add(slot, "waits for one of %d running slots, holding %d KV blocks", k.cfg.MaxSequences, k.ownedBlocks(r))
 		case k.handoffs.pending.Len() > 0:
@@ -36,7 +39,7 @@ func (k *Rank) Waits() (waits []engine.Wait) {
 		r := k.request(slot)
 		switch {
 		case i > 0:
-			add(slot, "waits behind another pending destination")
+			behind(slot, "waits behind another pending destination")
 		case int64(len(k.running)) >= k.cfg.MaxSequences:
 			add(slot, "can reserve KV blocks only when fewer than %d requests run", k.cfg.MaxSequences)
 		case k.cfg.NoEvict:
