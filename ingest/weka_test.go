@@ -221,8 +221,8 @@ func plainStreams(all []plainRequest) [][]int {
 	slices.SortStableFunc(streams, func(a, b []int) int { return before(a[0], b[0]) })
 	if preamble >= 0 {
 		streams[0] = append(streams[0], preamble)
-		slices.SortStableFunc(streams[0], before)
 	}
+	slices.SortStableFunc(streams[0], before)
 	return streams
 }
 

@@ -331,7 +331,8 @@ func (s *streamer) finish(preamble int32) []wekaStream {
 	slices.SortStableFunc(streams, func(a, b wekaStream) int { return s.before(a.requests[0], b.requests[0]) })
 	if preamble >= 0 {
 		streams[0].requests = append(streams[0].requests, preamble)
-		slices.SortStableFunc(streams[0].requests, s.before)
 	}
+	// A splice may have put requests behind later ones without hashes; only the main stream is sorted.
+	slices.SortStableFunc(streams[0].requests, s.before)
 	return streams
 }

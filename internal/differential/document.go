@@ -9,6 +9,13 @@ func (c *Case) Document() (document map[string]any, ok bool) {
 	if !ok || c.Scaling != nil {
 		return nil, false
 	}
+	switch c.Source {
+	case sourceGraph, sourceLegacy, sourceWeka, sourceAgents:
+		// A document always names a model.
+		if c.Args["execution_model"] == nil {
+			return nil, false
+		}
+	}
 	load, ok := c.load()
 	if !ok {
 		return nil, false
