@@ -60,10 +60,12 @@ func BenchmarkWorkers(b *testing.B) {
 		watched := *aggregated
 		watched.TelemetryIntervalMS = 1000
 		watched.Scaling = schemas.ScalingSpec{Enabled: true, EveryMS: 5000}
+		hosted := benchSpec(schemas.AggregatedPool(benchEngine(), workers))
+		hosted.Pools[0].Engine.Host = schemas.HostOffloadSpec{Enabled: true, Blocks: 1 << 14, BlockBytes: 8 << 20, D2HGBps: 32, H2DGBps: 32}
 		for _, c := range []struct {
 			name string
 			spec *schemas.RunSpec
-		}{{"aggregated", aggregated}, {"disaggregated", split}, {"watched", &watched}} {
+		}{{"aggregated", aggregated}, {"disaggregated", split}, {"watched", &watched}, {"hosted", hosted}} {
 			b.Run(fmt.Sprintf("%s-%d", c.name, workers), func(b *testing.B) {
 				load := evenLoad(requests, 4*float64(workers))
 				passes, begin := int64(0), cpuNS(b)

@@ -155,10 +155,6 @@ func (c *cluster) rankBuilder(e *schemas.EngineSpec, role schemas.Pool, exact, e
 	cfg := vllm.NewConfig(e, role, c.content.PathTokens(), c.bounded())
 	cfg.Exact, cfg.Events, cfg.GeneratedEvents = cfg.Exact || exact, events, each
 	cfg.Metrics = c.watch.measures()
-	if e.Host.Enabled {
-		// Every block has a place, so that no batch goes in step.
-		cfg.Exact = true
-	}
 	return func(scheduler int) engine.Rank {
 		k := vllm.NewRank(cfg, e, scheduler, &c.requests, c.content, c.record.gap)
 		if e.Host.Enabled {

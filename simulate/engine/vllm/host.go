@@ -23,6 +23,8 @@ type offload struct {
 	// marks has the completion of the store that reads a unit, 0 for none; marked counts them.
 	marks  []float64
 	marked int
+	// lagging counts the steady requests whose prompts are not stored, though they could be.
+	lagging int
 	// holds counts the unfinished stores that read a cached block, by entry.
 	holds []int32
 	// prepared are the stores of the pass that was decided, loads those in flight.
@@ -241,7 +243,7 @@ func (k *Rank) unreserve(r *engine.Request, s *engine.Hosted) {
 	r.Blocks, r.Fresh = r.Blocks[:0], 0
 }
 
-// decideHosted is Decide of a rank with a host cache: every pass walks the running list.
+// decideHosted is Decide of a rank with a host cache.
 func (k *Rank) decideHosted(nowMS float64, count int64) (endMS float64) {
 	p := &k.pass
 	p.Reset(nowMS)
@@ -251,9 +253,20 @@ func (k *Rank) decideHosted(nowMS float64, count int64) (endMS float64) {
 	k.extras, k.rejects = k.extras[:0], k.rejects[:0]
 	k.budget = k.cfg.MaxBatchedTokens
 	k.deferring = k.cfg.PrefillInterval > 1 && count%k.cfg.PrefillInterval != 0 && !k.bound && k.prompted()
-	k.together = false
-	k.settle(false)
-	k.scheduleRunning()
+	k.together = k.canAdvanceTogether(nowMS)
+	if k.together {
+		k.takeHosted()
+		k.budget -= k.steady
+		p.Scheduled = k.steady
+		if int64(len(k.running)) > k.steady && k.budget > 0 {
+			if last := k.running[len(k.running)-1]; !k.passedOver(last) {
+				k.schedule(last, false)
+			}
+		}
+	} else {
+		k.settle(false)
+		k.scheduleRunning()
+	}
 	k.host.joined = k.joined
 	k.admitHosted()
 	if !k.deferring && p.Preempted == 0 {
@@ -271,13 +284,58 @@ func (k *Rank) decideHosted(nowMS float64, count int64) (endMS float64) {
 	return (k.prepare(nowMS) + p.PrefillMS) + p.DecodeMS
 }
 
+// takeHosted is takeTogether where blocks have units of capacity: each request that begins a block takes its own.
+func (k *Rank) takeHosted() {
+	n := k.phases.At(k.step)
+	if !k.host.private {
+		k.takeTogether()
+		return
+	}
+	k.owned += n
+	for _, slot := range k.running {
+		if n == 0 {
+			return
+		}
+		r := k.request(slot)
+		if !r.Steady || (r.Computed+k.step-r.Base)%k.cfg.BlockTokens != 0 {
+			continue
+		}
+		k.pool.Take(1)
+		k.fence(k.grew(k.requests.Hosted(slot), nil, 1))
+		n--
+	}
+}
+
+// lag counts a steady request whose prompt is not stored as far as it could be.
+func (h *offload) lag(s *engine.Hosted, n int) {
+	if s.Cursor < int64(len(s.Keys)) {
+		h.lagging += n
+	}
+}
+
+// advance moves the store cursor of a request.
+func (h *offload) advance(r *engine.Request, s *engine.Hosted, end int64) {
+	if r.Steady {
+		h.lag(s, -1)
+	}
+	s.Cursor = end
+	if r.Steady {
+		h.lag(s, 1)
+	}
+}
+
 // prepare creates the stores of the pass that was just decided (spec 10 section 4) and returns when it begins to
 // compute: behind the fence.
 func (k *Rank) prepare(nowMS float64) float64 {
 	h := k.host
-	for _, slot := range k.running {
+	from := 0
+	if k.together && h.lagging == 0 {
+		// The steady requests, which stand first, have stored their prompts.
+		from = int(k.steady)
+	}
+	for _, slot := range k.running[from:] {
 		r := k.request(slot)
-		if r.Pass != k.passes && r.Join < h.joined {
+		if r.Pass != k.passes && r.Join < h.joined && !(k.together && r.Steady) {
 			continue
 		}
 		s := k.requests.Hosted(slot)
@@ -301,7 +359,7 @@ func (k *Rank) store(slot int32, r *engine.Request, s *engine.Hosted, end int64,
 		}
 	}
 	if len(h.missing) == 0 {
-		s.Cursor = end
+		h.advance(r, s, end)
 		return
 	}
 	for _, i := range h.missing {
@@ -338,7 +396,8 @@ func (k *Rank) store(slot int32, r *engine.Request, s *engine.Hosted, end int64,
 		k.pool.Use(e)
 		x.Sources = append(x.Sources, e)
 	}
-	s.Cursor, s.Store, s.StoreID = end, j, x.ID
+	h.advance(r, s, end)
+	s.Store, s.StoreID = j, x.ID
 	h.prepared = append(h.prepared, j)
 	h.owner.TouchAll(s.Keys)
 }

@@ -273,7 +273,7 @@ func (k *Rank) advance(endMS float64) {
 	for len(k.finishes) > 0 && k.finishes[0].Step == k.step {
 		slot := k.finishes.Pop().Slot
 		r := k.request(slot)
-		k.leaveSteady(r)
+		k.leaveSteady(slot, r)
 		r.PrevTokenMS, r.LastTokenMS = k.lastEnd, endMS
 		k.complete(slot)
 	}

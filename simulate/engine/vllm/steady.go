@@ -16,11 +16,17 @@ func (k *Rank) makeSteady(slot int32, r *engine.Request) {
 	if r.Output == 1 {
 		k.second = append(k.second, slot)
 	}
+	if k.host != nil {
+		k.host.lag(k.requests.Hosted(slot), 1)
+	}
 }
 
 // leaveSteady makes a steady request's own fields true and takes it out of the sums. Its
 // entry among the finishes is the caller's concern.
-func (k *Rank) leaveSteady(r *engine.Request) {
+func (k *Rank) leaveSteady(slot int32, r *engine.Request) {
+	if k.host != nil {
+		k.host.lag(k.requests.Hosted(slot), -1)
+	}
 	r.Sync(k.step)
 	r.Steady, r.GapTo = false, k.step
 	k.steady--
@@ -96,7 +102,7 @@ func (k *Rank) settle(decided bool) {
 		if !r.Steady {
 			continue
 		}
-		k.leaveSteady(r)
+		k.leaveSteady(slot, r)
 		r.LastTokenMS = k.lastEnd
 		if k.cfg.TrackGaps {
 			k.log.Own(r)
