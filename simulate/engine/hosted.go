@@ -34,6 +34,10 @@ type Hosted struct {
 	// Known is the number of blocks of the request when it was queued.
 	Restore            Restore
 	Prefix, GPU, Known int64
+	// Tried is when a store of all blocks that are left failed last: a stamp of what it depends on, 0 for never.
+	// Reached says that it lacked room, not copies to read.
+	Tried   uint64
+	Reached bool
 	// Member says that the request is in the restore queue, and Asleep that it waits there for a
 	// completion; Placed that it has a place there, maybe an old one.
 	Member, Asleep, Placed bool

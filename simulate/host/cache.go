@@ -47,8 +47,8 @@ type Cache struct {
 	oldest, newest           int32
 	listed                   int64
 	cohort                   uint32
-	// version changes with every change of blocks, pins or ages.
-	version uint64
+	// version changes with every change of blocks, pins or ages, room with those of blocks and pins.
+	version, room uint64
 	// changes lists blocks that came and went, for routers; nil unless publishing.
 	publishing bool
 	changes    []kv.Event
@@ -68,6 +68,9 @@ func (c *Cache) Pending(e int32) bool { return c.entries[e].pending }
 
 // Pinned reports whether a load reads a block.
 func (c *Cache) Pinned(e int32) bool { return c.entries[e].pins > 0 }
+
+// Room changes whenever a store may fit that did not.
+func (c *Cache) Room() uint64 { return c.room }
 
 // Version changes whenever what the cache holds or the order of ages changes.
 func (c *Cache) Version() uint64 { return c.version }
@@ -97,6 +100,7 @@ func (c *Cache) TouchAll(keys []uint64) {
 // touchTogether gives blocks that are in no list the same youngest age.
 func (c *Cache) touchTogether(es []int32) {
 	c.version++
+	c.room++
 	slices.SortFunc(es, func(a, b int32) int { return cmp.Compare(c.entries[a].key, c.entries[b].key) })
 	for _, e := range es {
 		c.link(e)
@@ -140,6 +144,7 @@ func (c *Cache) makeRoom(n int64, cohort []uint64) bool {
 func (c *Cache) evict(e int32) {
 	x := &c.entries[e]
 	c.version++
+	c.room++
 	if c.publishing && x.element >= 0 {
 		c.changes = append(c.changes, kv.Removed(x.element, x.position))
 	}
@@ -164,6 +169,7 @@ func (c *Cache) expect(key uint64, element, position int32) int32 {
 	c.table.insert(key, e)
 	c.used++
 	c.version++
+	c.room++
 	return e
 }
 
@@ -184,6 +190,7 @@ func (c *Cache) arrived(es []int32) {
 // pin takes blocks that a load reads out of the list of ages.
 func (c *Cache) pin(es []int32) {
 	c.version++
+	c.room++
 	for _, e := range es {
 		x := &c.entries[e]
 		if x.pins++; x.listed {

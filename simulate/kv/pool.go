@@ -36,6 +36,8 @@ type Pool struct {
 	events   *Log
 	// units numbers the units of capacity, nil when nobody asks.
 	units *units
+	// evicted counts the blocks that were evicted so far.
+	evicted uint64
 }
 
 // entry is one cached block with its number of users, or (page None) a run of refs idle
@@ -82,6 +84,10 @@ func (p *Pool) Caching() bool { return p.caching }
 // Stored counts the blocks that became visible so far. While it and Active stand still, no
 // look-up can find more than before.
 func (p *Pool) Stored() uint64 { return p.stored }
+
+// Changes counts the blocks that became visible or were evicted so far: while it stands still, look-ups find the
+// same.
+func (p *Pool) Changes() uint64 { return p.stored + p.evicted }
 
 // Find returns the page of a chain, None when nothing of it is cached.
 func (p *Pool) Find(chain int32) int32 { return p.index.find(chain) }
@@ -199,6 +205,7 @@ func (p *Pool) evict() {
 	x := &p.entries[e]
 	p.idle--
 	p.free++
+	p.evicted++
 	if p.units != nil {
 		p.units.taken = append(p.units.taken, p.units.of[e])
 	}

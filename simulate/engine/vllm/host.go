@@ -47,13 +47,38 @@ type offload struct {
 	missing []int64
 	walked  []int32
 	head    head
+	// changes counts loads that began, came or were canceled, and stores that gave their copies back.
+	changes uint64
 }
 
-// head remembers the last look-up that led to nothing, and what was true then.
+// head remembers a request that did not fit, with what its look-up found and how many blocks it needs beside,
+// as long as nothing changes what it would find or touch.
 type head struct {
-	slot             int32
-	version, stored  uint64
-	available, other int64
+	slot          int32
+	cache, blocks uint64
+	events        uint64
+	found, needed int64
+}
+
+// stamp changes with everything that changes which blocks of the GPU requests use.
+func (k *Rank) stamp() uint64 { return k.host.changes + k.handoffs.generation + uint64(k.joined) }
+
+// stillBlocked reports whether the request is the one that did not fit, and nothing that could help has happened: a
+// look-up would touch the same blocks in the same order.
+func (k *Rank) stillBlocked(slot int32) bool {
+	h := &k.host.head
+	if h.slot != slot || h.cache != k.host.owner.Version() || h.blocks != k.pool.Changes() || h.events != k.stamp() {
+		return false
+	}
+	return h.needed > k.roomFor(h.found)
+}
+
+// roomFor is the number of blocks that an admission may count on, or the restore of found blocks.
+func (k *Rank) roomFor(found int64) int64 {
+	if found == 0 {
+		return k.pool.Available()
+	}
+	return max(0, k.pool.Available()-k.reservedAhead())
 }
 
 // place is an entry of the restore queue; creation tells whether the slot still is that request.
@@ -167,6 +192,7 @@ func (k *Rank) look(nowMS float64) bool {
 // stored ends the marks or holds of a store.
 func (k *Rank) stored(x *host.Job) {
 	h := k.host
+	h.changes++
 	if h.private {
 		for _, u := range x.Sources {
 			h.marks[u] = 0
@@ -189,6 +215,7 @@ func (k *Rank) stored(x *host.Job) {
 func (k *Rank) activateLoaded() {
 	h := k.host
 	for _, j := range h.loaded {
+		h.changes++
 		x := h.owner.Job(j)
 		r, s := k.request(x.Slot), k.requests.Hosted(x.Slot)
 		k.cache(x.Slot, r, s.GPU, s.Prefix)
@@ -352,6 +379,16 @@ func (k *Rank) prepare(nowMS float64) float64 {
 // store creates a store of the blocks of a request up to end that the host cache lacks; all or none.
 func (k *Rank) store(slot int32, r *engine.Request, s *engine.Hosted, end int64, nowMS float64) {
 	h := k.host
+	if r.Steady && s.Tried == h.stamp() {
+		// Nothing has changed that could help; but an attempt moves the clock of a shared pool.
+		if s.Reached && !h.private {
+			h.owner.AdvancePool(nowMS)
+		}
+		if s.Tried == h.stamp() {
+			return
+		}
+	}
+	s.Tried = 0
 	h.missing = h.missing[:0]
 	for i := s.Cursor; i < end; i++ {
 		if h.owner.Find(s.Keys[i]) < 0 {
@@ -363,10 +400,8 @@ func (k *Rank) store(slot int32, r *engine.Request, s *engine.Hosted, end int64,
 		return
 	}
 	for _, i := range h.missing {
-		if h.private && h.marked > 0 && h.marks[s.Units[i]] > 0 {
-			return
-		}
-		if e := r.Blocks[i]; !h.private && int(e) < len(h.holds) && h.holds[e] > 0 {
+		if k.read(r, s, i) {
+			s.Tried, s.Reached = h.stamp(), false
 			return
 		}
 	}
@@ -374,6 +409,7 @@ func (k *Rank) store(slot int32, r *engine.Request, s *engine.Hosted, end int64,
 		h.owner.AdvancePool(nowMS)
 	}
 	if !h.owner.MakeRoom(int64(len(h.missing)), s.Keys[s.Cursor:end], nowMS) {
+		s.Tried, s.Reached = h.stamp(), true
 		return
 	}
 	if h.private && h.marks == nil {
@@ -401,6 +437,19 @@ func (k *Rank) store(slot int32, r *engine.Request, s *engine.Hosted, end int64,
 	h.prepared = append(h.prepared, j)
 	h.owner.TouchAll(s.Keys)
 }
+
+// read reports whether an unfinished store reads the GPU copy of a block of a request.
+func (k *Rank) read(r *engine.Request, s *engine.Hosted, i int64) bool {
+	h := k.host
+	if h.private {
+		return h.marked > 0 && h.marks[s.Units[i]] > 0
+	}
+	e := int(r.Blocks[i])
+	return e < len(h.holds) && h.holds[e] > 0
+}
+
+// stamp changes with everything that an attempt to store depends on.
+func (h *offload) stamp() uint64 { return h.owner.Room() + h.changes + 1 }
 
 // fence delays passes until a time.
 func (k *Rank) fence(untilMS float64) { k.host.fenceMS = max(k.host.fenceMS, untilMS) }

@@ -74,6 +74,9 @@ func (k *Rank) tryHosted(slot int32) bool {
 			k.sleep(slot)
 			return true
 		}
+		if k.stillBlocked(slot) {
+			return false
+		}
 		k.hits = k.hits[:0]
 		active = k.find(r, max(r.Prompt/block, r.OwnBlocks))
 		if h.owner.Live(s.Store, s.StoreID) {
@@ -101,13 +104,14 @@ func (k *Rank) tryHosted(slot int32) bool {
 		cut = min(cut, (r.Length()-1)/block)
 		active = min(active, (r.Length()-1)/block)
 	}
-	available := k.pool.Available()
-	if found > 0 {
-		available = max(0, available-k.reservedAhead())
-	}
-	if max(0, whole-max(active, restored)) > available {
+	if needed := max(0, whole-max(active, restored)); needed > k.roomFor(found) {
+		h.head.slot = -1
+		if restored == 0 && h.staging == nil {
+			h.head = head{slot, h.owner.Version(), k.pool.Changes(), k.stamp(), found, needed}
+		}
 		return false
 	}
+	h.head.slot = -1
 	if found > 0 {
 		return k.fetch(slot, r, s, found)
 	}
@@ -194,6 +198,7 @@ func (k *Rank) fetch(slot int32, r *engine.Request, s *engine.Hosted, found int6
 	if !h.private {
 		h.owner.AdvancePool(p.StartMS)
 	}
+	h.changes++
 	s.Load = h.owner.Fetch(slot, r.Node, h.walked, p.StartMS, ready)
 	h.loads = append(h.loads, s.Load)
 	if h.staging != nil {
@@ -229,6 +234,7 @@ func (k *Rank) CancelLoad(slot int32, nowMS float64) {
 	if s.Restore != engine.Loading {
 		return
 	}
+	h.changes++
 	h.owner.Cancel(s.Load, nowMS)
 	h.forgetLoad(s.Load)
 	s.Load = -1
