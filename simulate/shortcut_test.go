@@ -20,6 +20,7 @@ import (
 type rows struct {
 	results, passes, admissions, routing, candidates, transfers []string
 	lifecycle, ticks                                            []string
+	hosts                                                       []string
 	gaps                                                        map[float64]int64
 }
 
@@ -72,6 +73,32 @@ func collect() (*rows, schemas.Sink) {
 		Transfers: keep[schemas.TransferBatch](func(b *schemas.TransferBatch) {
 			for i := range b.N {
 				r.transfers = append(r.transfers, fmt.Sprint(b.Node[i], b.Handoff[i], b.PrefillScheduler[i], b.DecodeScheduler[i], b.Tokens[i], b.Bytes[i], b.StartMS[i], b.EndMS[i]))
+			}
+			b.Clear()
+		}),
+		G3Transfers: schemas.DiscardSink().G3Transfers, G3Run: schemas.DiscardSink().G3Run,
+		HostTransfers: keep[schemas.HostTransferBatch](func(b *schemas.HostTransferBatch) {
+			for i := range b.N {
+				r.hosts = append(r.hosts, fmt.Sprint("transfer ", b.Pool[i], b.Scheduler[i], b.Domain[i], b.Node[i], b.Transfer[i], b.Kind[i], b.Blocks[i], b.Bytes[i], b.CreatedMS[i], b.SubmittedMS[i],
+					b.FirstByteMS[i], b.CompletedMS[i], b.CanceledMS[i], b.SeenMS[i]))
+			}
+			b.Clear()
+		}),
+		HostEvictions: keep[schemas.HostEvictionBatch](func(b *schemas.HostEvictionBatch) {
+			for i := range b.N {
+				r.hosts = append(r.hosts, fmt.Sprint("eviction ", b.Pool[i], b.Scheduler[i], b.Domain[i], b.Transfer[i], b.AtMS[i], b.Key[i]))
+			}
+			b.Clear()
+		}),
+		HostDomains: keep[schemas.HostDomainBatch](func(b *schemas.HostDomainBatch) {
+			for i := range b.N {
+				r.hosts = append(r.hosts, fmt.Sprint("domain ", b.Domain[i], b.CapacityBlocks[i], b.ResidentBlocks[i], b.UsedBlocks[i]))
+			}
+			b.Clear()
+		}),
+		HostFences: keep[schemas.HostFenceBatch](func(b *schemas.HostFenceBatch) {
+			for i := range b.N {
+				r.hosts = append(r.hosts, fmt.Sprint("fence ", b.Pool[i], b.Worker[i], b.Rank[i], b.Pass[i], b.StartMS[i], b.FenceMS[i]))
 			}
 			b.Clear()
 		}),
@@ -204,7 +231,27 @@ func drawSpec(t *rapid.T) *schemas.RunSpec {
 	if rapid.IntRange(0, 2).Draw(t, "disaggregated") > 0 {
 		disaggregate(t, spec)
 	}
+	drawHosts(t, spec)
 	return spec
+}
+
+// drawHosts gives the pools of a vLLM cluster host caches, often.
+func drawHosts(t *rapid.T, spec *schemas.RunSpec) {
+	blocks := rapid.Int64Range(1, 40).Draw(t, "host blocks")
+	bandwidth := rapid.SampledFrom([]float64{0, 0.1, 0.5, 1, 4})
+	d2h, h2d := bandwidth.Draw(t, "shared d2h"), bandwidth.Draw(t, "shared h2d")
+	for i := range spec.Pools {
+		e := &spec.Pools[i].Engine
+		if e.Backend != schemas.BackendVLLM || rapid.IntRange(0, 2).Draw(t, "host") == 0 {
+			continue
+		}
+		e.PrefixCaching = true
+		e.Host = schemas.HostOffloadSpec{
+			Enabled: true, Shared: rapid.Bool().Draw(t, "shared"), Blocks: blocks, BlockBytes: 1_000_000,
+			D2HGBps: bandwidth.Draw(t, "d2h"), H2DGBps: bandwidth.Draw(t, "h2d"), SharedD2HGBps: d2h, SharedH2DGBps: h2d,
+			LatencyMS: rapid.SampledFrom([]float64{0, 0, 0.25, 3}).Draw(t, "latency"),
+		}
+	}
 }
 
 // disaggregate splits the workers into a prefill and a decode pool.

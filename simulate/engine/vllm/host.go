@@ -67,7 +67,7 @@ func (k *Rank) stamp() uint64 { return k.host.changes + k.handoffs.generation + 
 // look-up would touch the same blocks in the same order.
 func (k *Rank) stillBlocked(slot int32) bool {
 	h := &k.host.head
-	if h.slot != slot || h.cache != k.host.owner.Version() || h.blocks != k.pool.Changes() || h.events != k.stamp() {
+	if k.cfg.Exact || h.slot != slot || h.cache != k.host.owner.Version() || h.blocks != k.pool.Changes() || h.events != k.stamp() {
 		return false
 	}
 	return h.needed > k.roomFor(h.found)
