@@ -259,6 +259,7 @@ func (c *cluster) boundary(p *pool, id int32) (published, completed bool) {
 	for rank, k := range w.hosts {
 		completed = k.Boundary(c.now) || completed
 		published = c.publish(p, id, rank) || published
+		p.refresh(w, rank)
 	}
 	c.arm(p, id)
 	return published, completed

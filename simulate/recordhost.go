@@ -88,7 +88,8 @@ func (h *hostRows) clear() {
 // closeHosts hands over what is left.
 func (r *recorder) closeHosts() {
 	if h := r.hosts; h != nil {
-		take(r, r.sink.HostDomains, &h.domains)
+		// What the caches hold is told even where nothing was measured.
+		take(r, r.measured.HostDomains, &h.domains)
 		take(r, r.sink.HostTransfers, &h.transfers)
 		take(r, r.sink.HostEvictions, &h.evictions)
 		take(r, r.sink.HostFences, &h.fences)

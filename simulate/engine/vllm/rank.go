@@ -225,7 +225,11 @@ func (k *Rank) Gauges() (active, idle int64) { return k.pool.Active(), k.pool.Id
 // Queues are the requests that run and that wait, after the pass.
 func (k *Rank) Queues() (running, waiting int32) {
 	h := &k.handoffs
-	return int32(len(k.running)), int32(k.waiting.Len()+h.pending.Len()) + h.reserved
+	waiting = int32(k.waiting.Len()+h.pending.Len()) + h.reserved
+	if k.host != nil {
+		waiting += int32(k.host.members)
+	}
+	return int32(len(k.running)), waiting
 }
 
 // Skip does nothing: a pass without this rank does not change it.
