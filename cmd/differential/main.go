@@ -50,6 +50,7 @@ func run(ctx context.Context) (ok bool, err error) {
 	queries := flag.Int("queries", 0, "compare the performance model on so many deployments instead, each with some ninety passes and KV sizes")
 	split := flag.Bool("disaggregated", false, "compare the disaggregated cases only")
 	scaled := flag.Bool("scaled", false, "compare the cases with scripted scaling or telemetry only")
+	listed := flag.Bool("listed", false, "draw calls that list their requests instead of sources")
 	flag.Parse()
 	if !given("seed") {
 		*seed = rand.Uint64N(1e9)
@@ -75,7 +76,7 @@ func run(ctx context.Context) (ok bool, err error) {
 	}
 	fmt.Printf("%d cases of seed %d\n", *count, *seed)
 	summary, err := differential.Run(ctx, os.Stdout, differential.Options{
-		Program: parity.Binary(binary), Python: python, Seed: *seed, First: *first, Count: *count, Backend: *backend, Agentic: *agentic, Hosted: *hosted || *storage, Storage: *storage, Measured: *measured, Routed: *routed, Split: *split, Scaled: *scaled, Parallel: *parallel,
+		Program: parity.Binary(binary), Python: python, Seed: *seed, First: *first, Count: *count, Backend: *backend, Agentic: *agentic, Listed: *listed, Hosted: *hosted || *storage, Storage: *storage, Measured: *measured, Routed: *routed, Split: *split, Scaled: *scaled, Parallel: *parallel,
 		SaveTo: *save, Shown: *shown, MaxDifferent: *stopAfter, ShrinkTime: *shrink,
 	})
 	if err != nil {

@@ -23,8 +23,9 @@ type Case struct {
 	// Decode is the engine of the decode workers of a disaggregated case, whose prefill workers
 	// have Engine; nil in an aggregated one.
 	Decode map[string]any
-	// Ranks is the number of attention data-parallel ranks of a worker; 0 is one.
-	Ranks int
+	// Ranks is the number of attention data-parallel ranks of a worker; 0 is one. DecodeRanks is that of
+	// decode workers in a case that lists its requests.
+	Ranks, DecodeRanks int
 	// Startup is how long a new worker starts, in seconds; Scaling is the plan of scripted scaling, nil
 	// for none.
 	Startup float64
@@ -45,6 +46,9 @@ func Draw(seed uint64, index int) *Case {
 
 // Call is the call form of the case.
 func (c *Case) Call() map[string]any {
+	if c.Source == sourceListed {
+		return c.listed()
+	}
 	if c.Kind == kindSpec {
 		return c.spec()
 	}
@@ -109,7 +113,7 @@ func (c *Case) Write(dir string) error {
 			return err
 		}
 	}
-	if len(c.Rows) == 0 {
+	if len(c.Rows) == 0 || c.Source == sourceListed {
 		return nil
 	}
 	var lines bytes.Buffer

@@ -6,7 +6,7 @@ import "math"
 // the document has no words for something in the call.
 func (c *Case) Document() (document map[string]any, ok bool) {
 	source, ok := c.source()
-	if !ok || c.Scaling != nil {
+	if !ok || c.Source == sourceListed || c.Scaling != nil {
 		return nil, false
 	}
 	switch c.Source {

@@ -102,6 +102,9 @@ func draw(r *random) *Case {
 	if c.Kind != kindSpec && c.Source != sourceDelta && r.chance(0.2) {
 		r.split(c)
 	}
+	if c.Router != nil && c.Scaling != nil && r.chance(0.8) {
+		r.untie(c)
+	}
 	return c
 }
 

@@ -1,6 +1,10 @@
 package differential
 
-import "strconv"
+import (
+	"maps"
+	"slices"
+	"strconv"
+)
 
 // watched draws telemetry and scripted scaling, each for a part of the cases.
 func (r *random) watched(c *Case) {
@@ -49,3 +53,28 @@ func (r *random) scaling(c *Case) {
 
 // watched reports whether anything looks at the cluster of the case or changes it.
 func (c *Case) watched() bool { return c.Scaling != nil || c.Args["capture_telemetry"] == true }
+
+// untie makes a case of the KV router with scaling small: equal targets, of which the reference draws one, are
+// then few enough to find the program's choices among its reports.
+func (r *random) untie(c *Case) {
+	most := r.between(3, 10)
+	c.Rows = c.Rows[:min(len(c.Rows), most)]
+	if n, ok := c.Args["request_count"].(int); ok {
+		c.Args["request_count"] = min(n, most)
+	}
+	c.Ranks = 0
+	for _, workers := range []string{"num_workers", "num_prefill_workers", "num_decode_workers"} {
+		if _, ok := c.Args[workers]; ok {
+			c.Args[workers] = 1
+		}
+	}
+	ticks, _ := c.Scaling["ticks"].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(ticks)) {
+		tick, _ := ticks[key].(map[string]any)
+		for _, target := range []string{"target_prefill", "target_decode"} {
+			if n, ok := tick[target].(int); ok && n > 0 {
+				tick[target] = r.between(1, 2)
+			}
+		}
+	}
+}

@@ -28,6 +28,8 @@ type Options struct {
 	Hosted bool
 	// Measured times the passes of all cases from measured data.
 	Measured bool
+	// Listed takes the cases of DrawListed.
+	Listed bool
 	// Routed leaves out the cases of round robin.
 	Routed bool
 	// Split leaves out the aggregated cases, Scaled those without scripted scaling or telemetry.
@@ -139,6 +141,8 @@ func (r *run) work(ctx context.Context, indexes <-chan int) (err error) {
 			draw = DrawHosted
 		case r.Measured:
 			draw = DrawMeasured
+		case r.Listed:
+			draw = DrawListed
 		}
 		c := draw(r.Seed, index)
 		if r.Backend != "" && c.Engine["backend"] != r.Backend || r.Routed && c.Router == nil || r.Split && c.Decode == nil || r.Scaled && !c.watched() || r.Storage && c.Engine["g3_offload"] == nil {
