@@ -324,3 +324,30 @@ func TestDrawAgentic(t *testing.T) {
 		}
 	}
 }
+
+// TestDrawListed draws calls that list their requests: the same ones again, of both topologies, with named ranks.
+func TestDrawListed(t *testing.T) {
+	seen := map[string]int{}
+	for index := range 200 {
+		c := DrawListed(4, index)
+		if again := DrawListed(4, index); !reflect.DeepEqual(c, again) {
+			t.Fatalf("case %d differs from itself", index)
+		}
+		payload, _ := c.Call()["payload"].(map[string]any)
+		topology, _ := payload["topology"].(map[string]any)
+		seen[topology["kind"].(string)]++
+		for _, row := range payload["requests"].([]map[string]any) {
+			for key := range row {
+				seen[key]++
+			}
+		}
+		if ways := c.Ways(); len(ways) != 1 {
+			t.Errorf("case %d can go in as %v", index, ways)
+		}
+	}
+	for _, what := range []string{"aggregated", "disaggregated", "dp_rank", "prefill_dp_rank", "input_token_ids", "output_token_ids", "session_id", "turn_index"} {
+		if seen[what] < 10 {
+			t.Errorf("%s was drawn %d times", what, seen[what])
+		}
+	}
+}

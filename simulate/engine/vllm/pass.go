@@ -139,8 +139,8 @@ func (k *Rank) admit() {
 			continue
 		}
 		// Without budget only a request that needs no computation could go on, and one of
-		// vLLM with output to produce always computes at least a token.
-		if k.budget == 0 && r.Output < r.MaxOutput && !cfg.NoEvict {
+		// vLLM with output to produce always computes at least a token, unless its prompt is empty.
+		if k.budget == 0 && r.Output < r.MaxOutput && !cfg.NoEvict && r.Length() > 0 {
 			return
 		}
 		available := k.available()
