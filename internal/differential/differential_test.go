@@ -241,8 +241,12 @@ func TestReferenceAgainstItself(t *testing.T) {
 			}()
 			k := &Checker{Program: echo(inner, changed), Reference: reference, Scratch: t.TempDir()}
 			outcomes := map[Outcome]int{}
-			for index := range 60 {
-				j, err := k.Check(t.Context(), Draw(2, index))
+			for index := range 90 {
+				c := Draw(2, index)
+				if c.Router != nil {
+					continue // of targets of equal cost the reference draws one
+				}
+				j, err := k.Check(t.Context(), c)
 				if err != nil {
 					t.Fatal(err)
 				}
