@@ -315,9 +315,6 @@ func (c *cluster) fail(slot int32, status schemas.Status) {
 	h, r := &c.handoffs.of[slot], &c.requests.Slots[slot]
 	r.Status = status
 	h.terminalMS = c.now
-	if c.router != nil {
-		c.router.left(&c.pools[1], slot)
-	}
 	c.leave(slot)
 	c.handoffs.push(cancelSource, slot)
 }
@@ -328,6 +325,10 @@ func (c *cluster) close(slot int32) {
 	c.handoffs.open--
 	h.closed = true
 	if c.router != nil {
+		if s := c.requests.Slots[slot].Status; h.ended && s != schemas.StatusCompleted {
+			// The router of the decode pool counts a request that failed until its clean-up is over.
+			c.router.left(&c.pools[1], slot)
+		}
 		c.router.left(&c.pools[0], slot)
 		c.releases(&c.pools[0])
 	}

@@ -3,6 +3,7 @@ package differential
 import (
 	"cmp"
 	"maps"
+	"math/rand/v2"
 )
 
 // split makes the case a disaggregated one: the engine becomes that of the prefill workers, and decode
@@ -18,6 +19,9 @@ func (r *random) split(c *Case) {
 		}
 		keys := []string{"num_gpu_blocks", "timing_model", "enable_prefix_caching", "max_num_seqs", "max_num_batched_tokens", "max_model_len"}
 		for _, key := range keys[:pick(r, 3, 3, len(keys))] {
+			if _, speculates := c.Decode["aic_nextn"]; speculates && key == "num_gpu_blocks" {
+				continue // see speculation
+			}
 			delete(c.Decode, key)
 			if v, ok := other[key]; ok {
 				c.Decode[key] = v
@@ -31,6 +35,35 @@ func (r *random) split(c *Case) {
 			c.Engine["kv_transfer_timing_mode"] = pick(r, "full_prompt", "destination_missing")
 		}
 	}
+}
+
+// DrawRoutedPools draws disaggregated cases of the KV router: few requests close to each other on few
+// workers, because targets of equal cost leave the reference a choice (spec 06 section 5.1), and idle
+// ones are equal.
+func DrawRoutedPools(seed uint64, index int) *Case {
+	r := &random{rand.New(rand.NewPCG(seed^0x9001, uint64(index)))}
+	c := &Case{Kind: "trace", Args: map[string]any{"trace_format": "mooncake"}, Engine: r.engine()}
+	c.Source = pick(r, sourceMooncake, sourceMooncake, sourceTurns)
+	block := pick(r, 1, 2, 3, 4, 8, 16)
+	c.Args["trace_block_size"] = block
+	r.mooncake(c, block, r.between(2, 12))
+	if c.Source == sourceTurns && r.chance(0.3) {
+		c.Args["replay_concurrency"] = r.between(2, 6)
+	}
+	if r.chance(0.15) {
+		c.Args["max_sim_time_ms"] = r.Float64() * 200
+	}
+	if r.chance(0.25) {
+		c.Ranks = 2
+	}
+	r.router(c)
+	if r.chance(0.7) {
+		c.Router["decode_active_request_weight"] = 0.5 + r.Float64()
+	}
+	r.split(c)
+	targets := pick(r, [2]int{1, 2}, [2]int{2, 1}, [2]int{2, 2}, [2]int{3, 1}, [2]int{1, 3})
+	c.Args["num_prefill_workers"], c.Args["num_decode_workers"] = targets[0], targets[1]
+	return c
 }
 
 // launches adds the engines of the call to its arguments.

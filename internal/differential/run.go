@@ -137,6 +137,8 @@ func (r *run) work(ctx context.Context, indexes <-chan int) (err error) {
 		switch {
 		case r.Agentic:
 			draw = DrawAgentic
+		case r.Routed && r.Split:
+			draw = DrawRoutedPools
 		case r.Hosted:
 			draw = DrawHosted
 		case r.Measured:
