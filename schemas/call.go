@@ -151,7 +151,7 @@ type CallArgs struct {
 	TelemetrySampleIntervalMS                            float64
 	KVEventLagMS                                         *float64
 	ModelName                                            string
-	AISPerfConfig                                        *strict.Node
+	AISPerfConfig                                        *PerfConfig
 }
 
 // fields is the table of the arguments of a kind. When the kind is not known, only the
@@ -230,7 +230,7 @@ func (a *CallArgs) commonFields() []*strict.Field {
 		strict.DefaultFloat("telemetry_sample_interval_ms", &a.TelemetrySampleIntervalMS, 1000, "Time between samples, ms."),
 		strict.OptionalFloat("kv_event_lag_ms", &a.KVEventLagMS, "Delay of cache events to the KV router, ms.").Min(0),
 		strict.String("model_name", &a.ModelName, "The model's name.").Nullable(),
-		strict.Raw("ais_perf_config", &a.AISPerfConfig, "a mapping", "The timing model of the router's load estimate.").Nullable(),
+		strict.Section("ais_perf_config", &a.AISPerfConfig, (*PerfConfig).fields, "The measured data of the router's load estimate.").Nullable(),
 	}
 }
 

@@ -215,6 +215,9 @@ func (c *Call) checkRouter(r *strict.Report) {
 	if c.Router.PrefillLoadModel != loadModelNone && c.Args.AISPerfConfig == nil {
 		r.Fail("router_config.router_prefill_load_model", "%s needs args.ais_perf_config", c.Router.PrefillLoadModel)
 	}
+	if p := c.Args.AISPerfConfig; p != nil {
+		p.checkComplete(r, "args.ais_perf_config")
+	}
 	checkCustomPolicy(r, "router_config.router_prefill_policy", c.Router.PrefillPolicy)
 	checkCustomPolicy(r, "router_config.router_decode_policy", c.Router.DecodePolicy)
 }

@@ -17,6 +17,7 @@ func (c *Call) RunSpec() (*RunSpec, error) {
 	pools, transfer := c.pools()
 	spec := &RunSpec{
 		Router:            c.router(),
+		LoadData:          c.loadData(),
 		Source:            c.source(),
 		Load:              c.load(),
 		Pools:             pools,
@@ -195,13 +196,6 @@ func (c *Call) missing() features {
 		a.DecodeEngineArgs.missing(&f, "args.decode_engine_args")
 	} else {
 		c.launch().missing(&f, "args.extra_engine_args")
-	}
-	if c.router().EstimatePrefill {
-		launch, path := c.launch(), "args.extra_engine_args"
-		if c.disaggregated() {
-			launch, path = a.PrefillEngineArgs, "args.prefill_engine_args"
-		}
-		f.need(launch.Engine.Timing.Type != TimingExternal, "router_config.router_prefill_load_model: aic without "+path+".engine.timing_model.type: external")
 	}
 	f.need(c.PlannerConfig != nil, "planner_config")
 	return f

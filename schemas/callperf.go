@@ -66,14 +66,7 @@ func (a *EngineArgs) checkMeasured(r *strict.Report, at func(string) string, rol
 		r.Fail(path, "required key is missing with provider: %s; want a mapping", e.Timing.Provider)
 		return
 	}
-	for _, need := range []struct {
-		key   string
-		given bool
-	}{{"model", c.Model != ""}, {"system", c.System != ""}, {"backend", c.Backend != ""}, {"worker_type", c.WorkerType != ""}} {
-		if !need.given && r.OK(path+"."+need.key) {
-			r.Fail(path+"."+need.key, "required key is missing")
-		}
-	}
+	c.checkComplete(r, path)
 	if c.WorkerType != "" && c.WorkerType != role {
 		r.Fail(path+".worker_type", "got %s, want %s, the engine's role", c.WorkerType, role)
 	}
@@ -92,6 +85,18 @@ func (a *EngineArgs) checkMeasured(r *strict.Report, at func(string) string, rol
 	}
 }
 
+// checkComplete wants the keys that have no default.
+func (c *PerfConfig) checkComplete(r *strict.Report, path string) {
+	for _, need := range []struct {
+		key   string
+		given bool
+	}{{"model", c.Model != ""}, {"system", c.System != ""}, {"backend", c.Backend != ""}, {"worker_type", c.WorkerType != ""}} {
+		if !need.given && r.OK(path+"."+need.key) {
+			r.Fail(path+"."+need.key, "required key is missing")
+		}
+	}
+}
+
 const providerProfile = "dynamo_profile"
 
 // deployment is what the launch's measured data is looked up by.
@@ -101,17 +106,8 @@ func (a *EngineArgs) deployment() DeploymentSpec {
 	if e.Timing.Type != TimingExternal || c == nil {
 		return DeploymentSpec{}
 	}
-	out := DeploymentSpec{
-		Model: c.Model, Hardware: c.System, Version: c.BackendVersion, Backend: c.Backend, MoETensor: 1, MoEExpert: 1,
-		GEMMQuant: c.GEMMQuantMode, MoEQuant: c.MoEQuantMode, FMHAQuant: c.FMHAQuantMode, KVQuant: c.KVCacheQuantMode,
-		EstimateBlocks: !a.blocksExplicit(),
-	}
-	if c.MoETensor != nil {
-		out.MoETensor = *c.MoETensor
-	}
-	if c.MoEExpert != nil {
-		out.MoEExpert = *c.MoEExpert
-	}
+	out := c.deployment()
+	out.EstimateBlocks = !a.blocksExplicit()
 	fractions := map[Backend]*float64{BackendVLLM: a.GPUMemoryUtilization, BackendSGLang: a.MemFractionStatic, BackendTRTLLM: a.FreeGPUMemoryFraction}
 	if f := fractions[e.Backend]; f != nil {
 		out.MemoryFraction = *f
@@ -123,6 +119,26 @@ func (a *EngineArgs) deployment() DeploymentSpec {
 		out.DraftTokens = n
 	}
 	return out
+}
+
+// deployment is what the data is looked up by.
+func (c *PerfConfig) deployment() DeploymentSpec {
+	return DeploymentSpec{
+		Model: c.Model, Hardware: c.System, Version: c.BackendVersion, Backend: c.Backend, MoETensor: orInt(c.MoETensor, 1), MoEExpert: orInt(c.MoEExpert, 1),
+		GEMMQuant: c.GEMMQuantMode, MoEQuant: c.MoEQuantMode, FMHAQuant: c.FMHAQuantMode, KVQuant: c.KVCacheQuantMode,
+	}
+}
+
+// loadData is what the router's load model is looked up by: ais_perf_config, which names an engine of its
+// own (spec 06 section 6.1).
+func (c *Call) loadData() LoadDataSpec {
+	p := c.Args.AISPerfConfig
+	if p == nil || !c.router().EstimatePrefill {
+		return LoadDataSpec{}
+	}
+	d := p.deployment()
+	d.DraftTokens = orInt(p.NextN, 0)
+	return LoadDataSpec{Deployment: d, Worker: p.WorkerType, Tensor: p.Tensor, Pipeline: p.Pipeline, AttentionData: p.AttentionData}
 }
 
 // nextN is the speculative depth, 0 for none. The timing model's stands for the engine's.

@@ -164,6 +164,9 @@ func lowered(s *RunSpec, err error) string {
 	if s.Router.Policy == PolicyKVRouter {
 		out += fmt.Sprintf("\nrouter %+v", s.Router)
 	}
+	if s.LoadData.Given() {
+		out += fmt.Sprintf("\nload model %+v", s.LoadData)
+	}
 	if s.TelemetryIntervalMS > 0 {
 		out += fmt.Sprintf(", telemetry every %g ms", s.TelemetryIntervalMS)
 	}

@@ -43,6 +43,21 @@ type DeploymentSpec struct {
 	DraftTokens int64
 }
 
+// LoadDataSpec is a deployment whose measured data the router's load model aic estimates prompts by (spec
+// 06 section 6.1). It need not be that of the workers.
+type LoadDataSpec struct {
+	Deployment DeploymentSpec
+	// Worker is the role that the data is for.
+	Worker WorkerType
+	// Tensor, Pipeline and AttentionData are the parallel sizes.
+	Tensor, Pipeline, AttentionData int64
+	// Passes prices the prompts; package perfmodel fills it in.
+	Passes PassTimes
+}
+
+// Given reports whether the load model has data of its own.
+func (s *LoadDataSpec) Given() bool { return s.Deployment.Model != "" }
+
 // NeedsModel reports whether anything of the worker follows from the model's configuration.
 func (e *EngineSpec) NeedsModel() bool {
 	d := &e.Deployment

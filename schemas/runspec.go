@@ -14,6 +14,9 @@ type RunSpec struct {
 	Pools []PoolSpec
 	// Router places requests on the workers of the pools.
 	Router RouterSpec
+	// LoadData names measured data for the router's load model, without a model where that uses the
+	// data of the workers.
+	LoadData LoadDataSpec
 	// Transfer is how long hand-offs between two pools take.
 	Transfer TransferSpec
 	// TimeLimitMS ends the run before the first instant after it; +Inf is no limit

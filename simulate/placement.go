@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/dynosim/dynosim/schemas"
@@ -37,7 +38,7 @@ func (c *cluster) newRouting(spec *schemas.RunSpec) *routing {
 		e := &p.spec.Engine
 		r := router.New(router.Config{
 			Spec: settings, BlockTokens: e.BlockTokens, PathTokens: c.content.PathTokens(), Ranks: p.ranks,
-			MaxBatchedTokens: e.MaxBatchedTokens, PolicyClasses: c.source.nodes.PolicyClasses, Estimate: estimate(e, settings.EstimatePrefill),
+			MaxBatchedTokens: e.MaxBatchedTokens, PolicyClasses: c.source.nodes.PolicyClasses, Estimate: estimate(cmp.Or(spec.LoadData.Passes, e.Timing.Passes), settings.EstimatePrefill),
 		})
 		for _, id := range p.active {
 			r.AddWorker(id)
@@ -49,11 +50,11 @@ func (c *cluster) newRouting(spec *schemas.RunSpec) *routing {
 
 // estimate is the load model aic: the measured time of one prompt by itself (spec 06 section 6.1).
 // It is nil when nobody wants it or there is no data.
-func estimate(e *schemas.EngineSpec, wanted bool) func(newTokens, cachedTokens int64) (float64, bool) {
-	if !wanted || e.Timing.Passes == nil {
+func estimate(data schemas.PassTimes, wanted bool) func(newTokens, cachedTokens int64) (float64, bool) {
+	if !wanted || data == nil {
 		return nil
 	}
-	passes := e.Timing.Passes.Private()
+	passes := data.Private()
 	return func(newTokens, cachedTokens int64) (float64, bool) {
 		ms, err := passes.PrefillMS(1, newTokens, cachedTokens)
 		return ms, err == nil

@@ -41,11 +41,34 @@ func Resolve(spec *schemas.RunSpec, names Names) error {
 			return names.explain(err, &spec.Pools[i].Engine)
 		}
 	}
+	if spec.LoadData.Given() {
+		if err := resolveLoad(&spec.LoadData); err != nil {
+			return fmt.Errorf("%s: args.ais_perf_config: %w", names.File, err)
+		}
+	}
 	if problem, ok := errors.AsType[*schemas.OffloadProblem](spec.CheckOffload()); ok {
 		return problem.At(names.File, names.HostOffload)
 	}
 	return spec.Simulated(names.File, names.HostOffload)
 }
+
+// resolveLoad fills in the prices of the router's load model.
+func resolveLoad(s *schemas.LoadDataSpec) error {
+	d := &s.Deployment
+	estimator, err := New(Options{
+		Model: d.Model, System: d.Hardware, Backend: d.Backend, Version: d.Version,
+		Parallel: parallel(s.Tensor, s.Pipeline, s.AttentionData, d.MoETensor, d.MoEExpert),
+		GEMM:     d.GEMMQuant, MoE: d.MoEQuant, FMHA: d.FMHAQuant, KV: d.KVQuant, DraftTokens: d.DraftTokens, Role: roles[s.Worker],
+	})
+	if err != nil {
+		return err
+	}
+	s.Passes = estimator.Pricer()
+	return nil
+}
+
+// roles are the phases of the data for a worker of a role; an aggregated one has both.
+var roles = map[schemas.WorkerType]forward.Role{schemas.WorkerPrefill: forward.PrefillOnly, schemas.WorkerDecode: forward.DecodeOnly}
 
 // explain puts the document and the field in front of an error.
 func (n *Names) explain(err error, e *schemas.EngineSpec) error {
