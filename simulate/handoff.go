@@ -337,13 +337,26 @@ func (c *cluster) close(slot int32) {
 	}
 }
 
+// admitted takes over what the prefill side knows of admissions.
+func (h *handoff) admitted(q *engine.Request) {
+	h.prefillAdmissions, h.prefillAdmitMS, h.reused, h.firstReused, h.firstHost = q.Admissions, q.AdmitMS, q.Reused, q.FirstReused, q.FirstHost
+}
+
+// stopped takes over the admissions of a request whose prefill did not end.
+func (c *cluster) stopped(slot int32) {
+	h := &c.handoffs.of[slot]
+	if twin := c.requests.Slots[slot].Twin; math.IsNaN(h.heldMS) && twin >= 0 {
+		h.admitted(&c.requests.Slots[twin])
+	}
+}
+
 // sourceHeld notes the end of a prefill.
 func (c *cluster) sourceHeld(twin int32) {
 	q := &c.requests.Slots[twin]
 	slot := q.Twin
 	h := &c.handoffs.of[slot]
 	h.heldMS = c.now
-	h.prefillAdmissions, h.prefillAdmitMS, h.reused, h.firstReused, h.firstHost = q.Admissions, q.AdmitMS, q.Reused, q.FirstReused, q.FirstHost
+	h.admitted(q)
 	if c.handoffs.destinationFirst {
 		c.handoffs.push(startTransfer, slot)
 	} else {

@@ -565,10 +565,6 @@ func (c *cluster) abandon(slot int32, r *engine.Request) {
 	}
 	h := &c.handoffs.of[slot]
 	h.terminalMS = math.NaN()
-	if math.IsNaN(h.heldMS) && r.Twin >= 0 {
-		q := &c.requests.Slots[r.Twin]
-		h.prefillAdmissions, h.prefillAdmitMS, h.reused, h.firstReused = q.Admissions, q.AdmitMS, q.Reused, q.FirstReused
-		h.firstHost = q.FirstHost
-	}
+	c.stopped(slot)
 	c.record.handedOff(r, h)
 }

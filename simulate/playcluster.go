@@ -118,6 +118,7 @@ func (c *cluster) cancel() {
 			c.record.result(r, c.now)
 		} else {
 			c.handoffs.of[slot].terminalMS = c.now
+			c.stopped(slot)
 			c.record.handedOff(r, &c.handoffs.of[slot])
 		}
 		p.ended(r.Node, r.Status)
