@@ -477,12 +477,6 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 			published, completed := c.boundary(p, id)
 			effect = effect || published
 			c.host.again = c.host.again || completed
-			if w.sight != nil && !effect {
-				// A restore that it queued takes room.
-				for rank := range w.ranks {
-					p.refresh(w, rank)
-				}
-			}
 		}
 	}
 	if end == c.now {
