@@ -197,8 +197,7 @@ func (c *Content) appendPrompt(h *history, node int32) {
 	w := c.workload
 	left, leaf := int64(w.Nodes.InputTokens[node]), w.Nodes.Chain[node]
 	if leaf < 0 {
-		h.unique = true
-		c.append(h, 0, left)
+		c.appendTail(h, node, left)
 		return
 	}
 	path := make([]int32, w.Chains.Depth[leaf]+1)
@@ -210,13 +209,12 @@ func (c *Content) appendPrompt(h *history, node int32) {
 	left -= covered
 	for _, chain := range path {
 		n := min(covered, w.BlockTokens)
-		c.append(h, w.Chains.Block[chain], n)
+		c.append(h, c.tokenOf(w.Chains.Block[chain]), n)
 		covered -= n
 	}
 	if left > 0 {
 		// Tokens beyond the chain match nothing.
-		h.unique = true
-		c.append(h, 0, left)
+		c.appendTail(h, node, left)
 	}
 }
 

@@ -20,6 +20,9 @@ type keys struct {
 	// positions is the number of blocks that may end in one chain.
 	positions int64
 	buffer    []byte
+	// tails has the number of the first block behind the chain of each node, numbers those of the chains' blocks,
+	// where blocks that no chain covers are numbered too; nil elsewhere.
+	tails, numbers []uint32
 }
 
 // covered reports whether chains identify all full blocks of all prompts.
@@ -41,9 +44,70 @@ func (c *Content) UseKeys(whole *lower.Workload) {
 		c.numbers = map[string]int32{}
 	}
 	c.keys = &keys{positions: 1, buffer: make([]byte, 0, 4*c.block)}
+	if c.interned && whole.Sessions != nil && !whole.Delta && (whole.BlockTokens == 0 || whole.BlockTokens == c.block) {
+		c.keys.numberTails(whole, c.block)
+	}
 	if t := c.PathTokens(); t > c.block {
 		c.keys.positions = (t + c.block - 1) / c.block
 	}
+}
+
+// numberTails numbers all blocks of all prompts in the order in which they occur, those behind the chains included: each of
+// these occurs once (spec 01 sections 4.2 and 7.1).
+func (k *keys) numberTails(w *lower.Workload, block int64) {
+	next := uint32(0)
+	known := map[uint32]uint32{}
+	var path []uint32
+	for i, tokens := range w.Nodes.InputTokens {
+		path = path[:0]
+		for chain := w.Nodes.Chain[i]; chain >= 0; chain = w.Chains.Parent[chain] {
+			path = append(path, w.Chains.Block[chain])
+		}
+		for j := len(path) - 1; j >= 0; j-- {
+			if _, there := known[path[j]]; !there {
+				known[path[j]] = next
+				next++
+			}
+		}
+		k.tails = append(k.tails, next)
+		next += uint32((int64(tokens)+block-1)/block) - uint32(len(path))
+	}
+	k.numbers = make([]uint32, len(known))
+	for id, number := range known {
+		for int(id) >= len(k.numbers) {
+			k.numbers = append(k.numbers, 0)
+		}
+		k.numbers[id] = number
+	}
+}
+
+// appendTail appends the tokens behind the chain of a node's prompt, blocks that nothing else has.
+func (c *Content) appendTail(h *history, node int32, tokens int64) {
+	if k := c.keys; k != nil && k.tails != nil && h.tokens%c.block == 0 {
+		parent := int32(-1)
+		if n := len(h.blocks); n > 0 {
+			parent = h.blocks[n-1]
+		}
+		number := k.tails[node]
+		for ; tokens >= c.block; tokens -= c.block {
+			k.number(parent, []stretch{{number, c.block}})
+			number++
+			parent = c.next
+			c.next++
+			h.blocks = append(h.blocks, parent)
+			h.tokens += c.block
+		}
+	}
+	h.unique = true
+	c.append(h, 0, tokens)
+}
+
+// tokenOf is the token that a block of a chain is made of.
+func (c *Content) tokenOf(block uint32) uint32 {
+	if c.keys != nil && c.keys.numbers != nil {
+		return c.keys.numbers[block]
+	}
+	return block
 }
 
 // sum is the hash of a block's tokens, the buffer, behind its parent; first says that it has none.
