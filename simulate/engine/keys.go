@@ -23,6 +23,8 @@ type keys struct {
 	// tails has the number of the first block behind the chain of each node, numbers those of the chains' blocks,
 	// where blocks that no chain covers are numbered too; nil elsewhere.
 	tails, numbers []uint32
+	// drawn says that prompts are those of independent synthetic requests.
+	drawn bool
 }
 
 // covered reports whether chains identify all full blocks of all prompts.
@@ -47,6 +49,7 @@ func (c *Content) UseKeys(whole *lower.Workload) {
 	if c.interned && whole.Sessions != nil && !whole.Delta && (whole.BlockTokens == 0 || whole.BlockTokens == c.block) {
 		c.keys.numberTails(whole, c.block)
 	}
+	c.keys.drawn = c.interned && whole.Sessions == nil && whole.Graph == nil && !whole.Delta && len(whole.Chains.Parent) == 0
 	if t := c.PathTokens(); t > c.block {
 		c.keys.positions = (t + c.block - 1) / c.block
 	}
@@ -98,8 +101,31 @@ func (c *Content) appendTail(h *history, node int32, tokens int64) {
 			h.tokens += c.block
 		}
 	}
+	if k := c.keys; k != nil && k.drawn {
+		request := uint64(c.workload.Nodes.RequestIndex[node]) << 32
+		parent := int32(-1)
+		for at := int64(0); at+c.block <= tokens; at += c.block {
+			for j := range c.block {
+				k.token(drawnToken(request^uint64(at+j)), 1)
+			}
+			k.numberBuffer(parent)
+			parent = c.next
+			c.next++
+			h.blocks = append(h.blocks, parent)
+		}
+		h.tokens, tokens = tokens, 0
+	}
 	h.unique = true
 	c.append(h, 0, tokens)
+}
+
+// drawnToken is the token of an independent synthetic request, given its number and its place in the prompt
+// (spec 01 section 4.1).
+func drawnToken(x uint64) uint32 {
+	x += 0x9E3779B97F4A7C15
+	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
+	x = (x ^ x>>27) * 0x94D049BB133111EB
+	return max(uint32(x^x>>31), 1)
 }
 
 // tokenOf is the token that a block of a chain is made of.
@@ -135,6 +161,11 @@ func (k *keys) number(parent int32, tail []stretch) {
 	for _, s := range tail {
 		k.token(s.token, s.count)
 	}
+	k.numberBuffer(parent)
+}
+
+// numberBuffer notes the hash of a new numbered block whose tokens are in the buffer.
+func (k *keys) numberBuffer(parent int32) {
 	if parent < 0 {
 		k.known = append(k.known, k.sum(0, true))
 	} else {

@@ -99,3 +99,24 @@ func TestKeysBeyondChains(t *testing.T) {
 		seen[k] = true
 	}
 }
+
+// TestDrawnTokens checks the values of spec 01 section 4.1.
+func TestDrawnTokens(t *testing.T) {
+	if a, b := drawnToken(0), drawnToken(1); a != 2065550767 || b != 2298633409 {
+		t.Errorf("the first tokens are %d and %d", a, b)
+	}
+}
+
+// TestKeysOfSessions gives blocks behind a shared start the numbers that they have in the order in which they
+// occur: as if chains covered them.
+func TestKeysOfSessions(t *testing.T) {
+	short := workloadOf(4, [][]uint32{{0}, {0}, {}}, []int32{9, 13, 8})
+	short.Sessions = &lower.Sessions{First: []int32{0, 2, 3}}
+	whole := workloadOf(4, [][]uint32{{0, 1, 2}, {0, 3, 4, 5}, {6, 7}}, []int32{9, 13, 8})
+	got, want := keysOf(short, 4, false), keysOf(whole, 4, false)
+	for i := range want {
+		if !slices.Equal(got[i], want[i]) {
+			t.Errorf("prompt %d has the keys %d, want %d", i, got[i], want[i])
+		}
+	}
+}
