@@ -21,12 +21,14 @@ func (c *Call) check(r *strict.Report) {
 	c.checkPools(r)
 	c.checkLoad(r)
 	c.checkCommon(r)
-	if c.Kind == CallTrace {
+	switch {
+	case c.Kind == CallTrace:
 		c.checkTrace(r)
-	} else if c.Kind == CallSpec {
-	} else if !r.Has("args") {
+	case c.Kind == CallSpec:
+		// Its requests were checked with the topology.
+	case !r.Has("args"):
 		r.Fail("args", "required key is missing with kind: synthetic; want a mapping")
-	} else {
+	default:
 		c.checkSynthetic(r)
 	}
 	if c.Router != nil && r.OK("router_config") {
