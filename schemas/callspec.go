@@ -42,7 +42,7 @@ func (t *specTopology) fields() *strict.Object {
 
 func (p *specPool) fields() *strict.Object {
 	return &strict.Object{Doc: "A pool.", Fields: []*strict.Field{
-		strict.Int("initial_workers", &p.InitialWorkers, "Workers at the start.").Positive().Limit(maxCount).Required(),
+		strict.Int("initial_workers", &p.InitialWorkers, "Workers at the start.").Positive().Limit(maxWorkers).Required(),
 	}}
 }
 

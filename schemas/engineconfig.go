@@ -100,7 +100,7 @@ func (p *Parallelism) fields() *strict.Object {
 	return &strict.Object{
 		Doc: "Number and size of the workers. GPUs of the role = replicas × tensor × pipeline × attention_data.",
 		Fields: []*strict.Field{
-			strict.DefaultInt("replicas", &p.Replicas, 1, "Number of workers.").Positive().Limit(maxCount),
+			strict.DefaultInt("replicas", &p.Replicas, 1, "Number of workers.").Positive().Limit(maxWorkers),
 			strict.DefaultInt("tensor", &p.Tensor, 1, "Tensor parallel size.").Positive().Limit(maxSize),
 			strict.DefaultInt("pipeline", &p.Pipeline, 1, "Pipeline parallel size.").Positive().Limit(maxSize),
 			strict.DefaultInt("attention_data", &p.AttentionData, 1, "Data-parallel ranks of a worker, each with its own scheduler and pool.").Positive().Limit(maxSize),

@@ -57,7 +57,7 @@ func workersOrNone(n *int64) int32 {
 	return int32(*n)
 }
 
-// maxWorkers bounds what a script may ask for: more workers than any deployment has are a mistake, and
+// maxWorkers bounds the workers of a pool, at the start and in a script: more workers than any deployment has are a mistake, and
 // each takes memory.
 const maxWorkers = 1 << 20
 
