@@ -466,7 +466,7 @@ func (c *cluster) tryPass(p *pool, id int32) (effect bool, repeat engine.Repeat,
 			c.record.admission(&c.requests.Slots[a.Slot], p.role, before, c.now, a)
 		}
 		if pass.Stuck && math.IsInf(c.limit, 1) {
-			if c.handoffs == nil {
+			if c.handoffs == nil || pass.Hopeless {
 				return false, 0, c.stuck()
 			}
 			hopeless = true

@@ -53,6 +53,9 @@ type Pass struct {
 	// Stuck says that the only running request cannot ever get a token although nothing
 	// else holds blocks: the same passes would repeat for ever (spec 03 section 5.7).
 	Stuck bool
+	// Hopeless says that it needs more blocks for its next tokens than the pool has: nothing that others
+	// give back would help.
+	Hopeless bool
 	// Repeat says what it means if no rank of the worker's pass had an effect and the pass
 	// took no time.
 	Repeat Repeat
@@ -96,7 +99,7 @@ func (p *Pass) Reset(startMS float64) {
 	p.DecodeRequests, p.DecodeTokens, p.OutputTokens = 0, 0, 0
 	p.Preempted, p.Running, p.Waiting = 0, 0, 0
 	p.Admitted, p.Ended, p.Prefilled = p.Admitted[:0], p.Ended[:0], p.Prefilled[:0]
-	p.GapMS, p.GapCount, p.Scheduled, p.Stuck = 0, 0, 0, false
+	p.GapMS, p.GapCount, p.Scheduled, p.Stuck, p.Hopeless = 0, 0, 0, false, false
 	p.Forwards, p.Accepted, p.HitTokens, p.CacheTokens = 0, 0, 0, 0
 }
 

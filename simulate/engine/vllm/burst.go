@@ -27,7 +27,10 @@ func (k *Rank) speculate() {
 			break
 		}
 		// Alone and still short of blocks: nothing that could happen would help.
-		p.Stuck = p.Stuck || len(k.running) == 1
+		if len(k.running) == 1 {
+			p.Stuck = true
+			p.Hopeless = p.Hopeless || k.burstBlocks(k.request(k.running[0])) > k.pool.Total()
+		}
 		k.preempt(true)
 	}
 	k.burst = k.burst[:0]
@@ -46,6 +49,12 @@ func (k *Rank) speculate() {
 		}
 		k.burst = append(k.burst, min(accepted, k.remaining(r)))
 	}
+}
+
+// burstBlocks is the number of blocks that hold the request with its longest next burst.
+func (k *Rank) burstBlocks(r *engine.Request) int64 {
+	draft := k.cfg.Speculation.DraftTokens
+	return k.blocksFor(r.Length() + min(draft+1, k.remaining(r)))
 }
 
 // emitBursts delivers the tokens of a speculative pass. Blocks that were set aside and are

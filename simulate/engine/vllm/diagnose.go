@@ -30,6 +30,8 @@ func (k *Rank) Waits() (waits []engine.Wait) {
 			add(slot, "was preempted and waits until no destination is pending on its rank")
 		case !k.cfg.ChunkedPrefill && r.Length() > k.cfg.MaxBatchedTokens:
 			add(slot, "has %d tokens to compute at once, the budget of a pass is %d", r.Length(), k.cfg.MaxBatchedTokens)
+		case k.random != nil && r.Admissions > 0:
+			add(slot, "needs %d KV blocks with its longest burst, %d of %d can be had", k.burstBlocks(r), free, k.pool.Total())
 		default:
 			add(slot, "needs %d KV blocks, %d of %d can be had", k.blocksFor(r.Length()), free, k.pool.Total())
 		}
