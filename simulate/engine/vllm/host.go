@@ -3,7 +3,6 @@ package vllm
 import (
 	"math"
 
-	"github.com/dynosim/dynosim/schemas"
 	"github.com/dynosim/dynosim/simulate/engine"
 	"github.com/dynosim/dynosim/simulate/host"
 	"github.com/dynosim/dynosim/simulate/invariants"
@@ -485,6 +484,3 @@ func (k *Rank) releaseUnits(r *engine.Request, s *engine.Hosted, full, held int6
 	}
 	s.Units = s.Units[:0]
 }
-
-// aggregated tells the role of the rank's pool.
-func (k *Rank) aggregated() bool { return k.cfg.Role == schemas.PoolAggregated }
