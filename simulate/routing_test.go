@@ -1,6 +1,11 @@
 package simulate
 
 import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/dynosim/dynosim/schemas"
@@ -28,4 +33,31 @@ func drawRouter(t *rapid.T) schemas.RouterSpec {
 		r.Classes.Classes = []schemas.RouterClass{c}
 	}
 	return r
+}
+
+// TestRouterSeed runs drawn workloads twice with a seed, and once with another: the rows of a seed repeat,
+// and without a temperature the seed does not matter.
+func TestRouterSeed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, spec := drawWorkload(t), drawSpec(t)
+		if spec.Router.Policy != schemas.PolicyKVRouter {
+			t.Skip("round robin")
+		}
+		run := func(seed uint64) *rows {
+			spec.Router.Seed = seed
+			r, sink := collect()
+			_, err := Run(context.Background(), spec, w, sink, nil)
+			// A run that cannot go on says the same, too.
+			r.results = append(r.results, fmt.Sprint(err))
+			return r
+		}
+		first, again, other := run(1), run(1), run(2)
+		same := cmp.AllowUnexported(rows{})
+		if d := cmp.Diff(first, again, same); d != "" {
+			t.Fatalf("two runs of a seed differ:\n%s", d)
+		}
+		if d := cmp.Diff(first, other, same); d != "" && spec.Router.Temperature == 0 {
+			t.Fatalf("seeds differ without a temperature:\n%s", d)
+		}
+	})
 }
