@@ -59,7 +59,7 @@ func workersOrNone(n *int64) int32 {
 
 // maxWorkers bounds the workers of a pool, at the start and in a script: more workers than any deployment has are a mistake, and
 // each takes memory.
-const maxWorkers = 1 << 20
+const maxWorkers = 1 << 17
 
 // scalingScript is the document of --scaling-script.
 type scalingScript struct {

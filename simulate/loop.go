@@ -53,7 +53,7 @@ type cluster struct {
 	ended, passes int64
 }
 
-func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, progress *Progress, exact bool) (*cluster, error) {
+func newCluster(ctx context.Context, spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, progress *Progress, exact bool) (*cluster, error) {
 	if progress == nil {
 		progress = &Progress{}
 	}
@@ -84,7 +84,11 @@ func newCluster(spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, pro
 	// ends. Only with a lag can a router tell that from storing each one when it is full.
 	each := routed && spec.Router.EventLagMS > 0 && c.content.Keeps()
 	for i := range spec.Pools {
-		c.pools = append(c.pools, c.newPool(&spec.Pools[i], exact || each, routed, each))
+		p, err := c.newPool(ctx, &spec.Pools[i], exact || each, routed, each)
+		if err != nil {
+			return nil, err
+		}
+		c.pools = append(c.pools, p)
 	}
 	if routed {
 		c.router = c.newRouting(spec)

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -129,13 +130,17 @@ type pool struct {
 // newPool makes a pool with its initial workers, all of them active.
 // With events its ranks log KV events, unless nobody looks at those of the pool; with each also
 // generated blocks as soon as they are full.
-func (c *cluster) newPool(spec *schemas.PoolSpec, exact, events, each bool) pool {
+func (c *cluster) newPool(ctx context.Context, spec *schemas.PoolSpec, exact, events, each bool) (pool, error) {
 	events = events && spec.Pool != schemas.PoolDecode && spec.Engine.PrefixCaching
 	p := pool{role: spec.Pool, watch: c.watch, spec: spec, logs: events, sweptMS: math.NaN(), ranks: int(spec.Engine.DataParallelRanks), build: c.rankBuilder(&spec.Engine, spec.Pool, exact, events, events && each)}
 	for range spec.Workers {
+		// Very many workers take a while.
+		if err := ctx.Err(); err != nil {
+			return p, err
+		}
 		p.add(active)
 	}
-	return p
+	return p, nil
 }
 
 // rankBuilder returns what makes a rank of the engine, given its scheduler id. Ranks of a

@@ -59,7 +59,7 @@ func Run(ctx context.Context, spec *schemas.RunSpec, w *lower.Workload, sink sch
 
 // run is Run; with exact no pass takes a short cut, which must not change any row.
 func run(ctx context.Context, spec *schemas.RunSpec, w *lower.Workload, sink schemas.Sink, progress *Progress, exact bool) (Outcome, error) {
-	c, err := newCluster(spec, w, sink, progress, exact)
+	c, err := newCluster(ctx, spec, w, sink, progress, exact)
 	if err != nil {
 		return Outcome{}, err
 	}
