@@ -17,6 +17,9 @@ import (
 	"github.com/dynosim/dynosim/schemas"
 )
 
+// recordedPace keeps the times of a source.
+var recordedPace = schemas.LoadSpec{Kind: schemas.LoadTraceTimestamps, Speedup: 1, Agentic: schemas.AgenticLoad{Snapshot: true}}
+
 // ReadGraph reads the graph of an agentic source, or of the lowered folder or run at path when format is empty. The
 // times are those of the source.
 func ReadGraph(ctx context.Context, path string, format schemas.TraceFormat) (*lower.Workload, error) {
@@ -33,7 +36,7 @@ func ReadGraph(ctx context.Context, path string, format schemas.TraceFormat) (*l
 	}
 	spec := &schemas.RunSpec{
 		Source: schemas.SourceSpec{Kind: schemas.SourceTrace, Format: format, Paths: []string{path}},
-		Load:   schemas.LoadSpec{Kind: schemas.LoadTraceTimestamps, Speedup: 1, Agentic: schemas.AgenticLoad{Snapshot: true}},
+		Load:   recordedPace,
 	}
 	if format == schemas.FormatAgenticMooncake {
 		spec.Source.BlockTokens = 512

@@ -26,7 +26,8 @@ type ExportResult struct {
 // ExportAgentic reads an agentic source and writes it to the file path as Agentic Mooncake v2 (spec 02 section 3): plays in
 // the order of the source, times as recorded. A graph that is read back has the digest of the original. For what the format has no
 // words, recorded ends that are not start plus service time and recorded starts of requests that wait for others, which only
-// snapshots use, there are the members ingest.RecordedStart and RecordedEnd.
+// snapshots use, there are the members ingest.RecordedStart and RecordedEnd. A graph that no replay would take is an error, and
+// nothing is written.
 func ExportAgentic(ctx context.Context, source schemas.SourceSpec, path string, overwrite bool) (*ExportResult, error) {
 	if _, err := os.Lstat(path); err == nil && !overwrite {
 		return nil, &DirectoryError{fmt.Errorf("%s exists already: name another file, or use --overwrite", path)}
@@ -79,27 +80,32 @@ func export(ctx context.Context, source *schemas.SourceSpec, out *os.File) (*Exp
 	}
 	defer reader.Close()
 	e := exporter{w: bufio.NewWriterSize(out, 1<<20)}
-	var batch schemas.RequestBatch
+	// The graph is built as for a replay, for what only shows then: cycles, ordinals, delays.
+	builder := lower.NewBuilder(&schemas.RunSpec{Source: *source, Load: recordedPace})
+	defer builder.Close()
 	headed := false
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		err := reader.Next(&batch)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
+	rows := func(batch *schemas.RequestBatch) error {
 		if batch.Agentic == nil {
-			return nil, &InputError{fmt.Errorf("%s is not an agentic trace: no request of it has an agent context", strings.Join(source.Paths, ", "))}
+			return &InputError{fmt.Errorf("%s is not an agentic trace: no request of it has an agent context", strings.Join(source.Paths, ", "))}
+		}
+		if err := builder.Add(batch); err != nil {
+			return err
 		}
 		if !headed {
 			headed = true
 			e.header(reader, source.Format, batch.BlockTokens)
 		}
-		e.plays(&batch)
+		e.plays(batch)
+		return nil
+	}
+	if _, err := pump(ctx, reader, silent{}, rows); err != nil {
+		return nil, err
+	}
+	if !headed {
+		return nil, &InputError{fmt.Errorf("%s has no requests", strings.Join(source.Paths, ", "))}
+	}
+	if _, err := builder.FinishParts(func(*lower.GraphPart) error { return nil }); err != nil {
+		return nil, err
 	}
 	if err := e.w.Flush(); err != nil {
 		return nil, fmt.Errorf("cannot write %s: %w", out.Name(), plain(err))
