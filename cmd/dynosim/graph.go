@@ -3,13 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dynosim/dynosim/internal/inspect"
 	"github.com/dynosim/dynosim/internal/pipeline"
 	"github.com/dynosim/dynosim/internal/playgraph"
 	"github.com/dynosim/dynosim/schemas"
@@ -21,7 +21,7 @@ var agenticFormats = []string{string(schemas.FormatWeka), string(schemas.FormatA
 // agenticFormat checks a format that was given, or guesses it.
 func agenticFormat(given, path string) (schemas.TraceFormat, error) {
 	if given == "" {
-		return pipeline.GuessAgentic(path)
+		return inspect.GuessAgentic(path)
 	}
 	if !slices.Contains(agenticFormats, given) {
 		return "", usageError{fmt.Errorf("--source-format %q: allowed are %s", given, strings.Join(agenticFormats, ", "))}
@@ -31,6 +31,7 @@ func agenticFormat(given, path string) (schemas.TraceFormat, error) {
 
 func newGraph() *cobra.Command {
 	var format, sourceFormat, out string
+	var overwrite bool
 	cmd := &cobra.Command{
 		Use:   "graph SOURCE [PLAY]",
 		Short: "Draw the graph of a play: requests over time, and what waits for what",
@@ -65,26 +66,18 @@ dependencies with their delays. Long idle times are drawn short.`,
 			if err != nil {
 				return err
 			}
-			return writeTo(cmd, out, func(w io.Writer) error { return draw(w, play) })
+			if out == "" {
+				return draw(cmd.OutOrStdout(), play)
+			}
+			return pipeline.WriteFile(out, overwrite, func(file *os.File) error { return draw(file, play) })
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&format, "format", "svg", "dot or svg")
 	flags.StringVar(&sourceFormat, "source-format", "", "format of a trace, guessed by default: "+strings.Join(agenticFormats, ", "))
 	flags.StringVarP(&out, "output", "o", "", "file to write instead of standard output")
+	flags.BoolVar(&overwrite, "overwrite", false, "replace the file when it exists")
 	return cmd
-}
-
-// writeTo writes to a file, or to standard output when it has no name.
-func writeTo(cmd *cobra.Command, path string, write func(io.Writer) error) error {
-	if path == "" {
-		return write(cmd.OutOrStdout())
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return usageError{fmt.Errorf("cannot write %s: %w", path, plain(err))}
-	}
-	return errors.Join(write(file), file.Close())
 }
 
 func newExport() *cobra.Command {

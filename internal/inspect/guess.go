@@ -7,12 +7,14 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/dynosim/dynosim/ingest"
+	"github.com/dynosim/dynosim/internal/rundir"
 	"github.com/dynosim/dynosim/schemas"
 )
 
@@ -89,6 +91,26 @@ func guess(path string) (schemas.TraceFormat, error) {
 		return "", inputErrorf("cannot inspect %s: it has no rows", path)
 	}
 	return "", inputErrorf("cannot inspect %s: its content is not known: it is neither Parquet nor do its first rows look like mooncake, applied_compute_agentic, dynamo, weka or agentic_mooncake; --format names a trace format", path)
+}
+
+// GuessAgentic tells the format of an agentic source, as Inspect does, from its first rows. It is empty for a folder of a stage, and
+// agentic_mooncake for a file of another or no known format, whose reader then says what is wrong. An *InputError is a path that
+// cannot be opened.
+func GuessAgentic(path string) (schemas.TraceFormat, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "", inputErrorf("cannot open %s: %w", path, reason(err))
+	case info.IsDir():
+		if _, err := os.Stat(filepath.Join(path, rundir.ManifestName)); err == nil {
+			return "", nil
+		}
+		return schemas.FormatWeka, nil
+	}
+	if format, err := guess(path); err == nil && (format == schemas.FormatWeka || format == schemas.FormatDynamo) {
+		return format, nil
+	}
+	return schemas.FormatAgenticMooncake, nil
 }
 
 // isTraceObject reports whether text begins an object of a weka corpus, on one line or on several.

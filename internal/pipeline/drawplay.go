@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/dynosim/dynosim/ingest"
 	"github.com/dynosim/dynosim/internal/playgraph"
-	"github.com/dynosim/dynosim/internal/rundir"
 	"github.com/dynosim/dynosim/lower"
 	"github.com/dynosim/dynosim/schemas"
 )
@@ -68,39 +65,6 @@ func lowerSource(ctx context.Context, spec *schemas.RunSpec) (*lower.Workload, e
 		builder.SetGraphSource(source)
 	}
 	return builder.Finish()
-}
-
-// GuessAgentic tells the format of an agentic source from its name and its first line, empty for a folder of a stage.
-func GuessAgentic(path string) (schemas.TraceFormat, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return "", &InputError{fmt.Errorf("cannot open %s: %w", path, plain(err))}
-	case info.IsDir():
-		if _, err := os.Stat(filepath.Join(path, rundir.ManifestName)); err == nil {
-			return "", nil
-		}
-		return schemas.FormatWeka, nil
-	}
-	reader, err := ingest.Open(&schemas.SourceSpec{Kind: schemas.SourceTrace, Format: schemas.FormatWeka, Paths: []string{path}}, 0)
-	if err == nil {
-		var batch schemas.RequestBatch
-		err = reader.Next(&batch)
-		_ = reader.Close()
-		if basis := (*ingest.BasisError)(nil); err == nil || errors.As(err, &basis) {
-			return schemas.FormatWeka, nil
-		}
-	}
-	reader, err = ingest.Open(&schemas.SourceSpec{Kind: schemas.SourceTrace, Format: schemas.FormatDynamo, Paths: []string{path}}, 0)
-	if err == nil {
-		var batch schemas.RequestBatch
-		err = reader.Next(&batch)
-		_ = reader.Close()
-		if err == nil {
-			return schemas.FormatDynamo, nil
-		}
-	}
-	return schemas.FormatAgenticMooncake, nil
 }
 
 // DrawPlay is the drawing of one play: by its number in the order of lanes, its name, or a part of its name that no other play

@@ -29,30 +29,53 @@ type ExportResult struct {
 // snapshots use, there are the members ingest.RecordedStart and RecordedEnd. A graph that no replay would take is an error, and
 // nothing is written.
 func ExportAgentic(ctx context.Context, source schemas.SourceSpec, path string, overwrite bool) (*ExportResult, error) {
-	if _, err := os.Lstat(path); err == nil && !overwrite {
-		return nil, &DirectoryError{fmt.Errorf("%s exists already: name another file, or use --overwrite", path)}
-	}
-	out, err := os.CreateTemp(filepath.Dir(path), ".export-*")
-	if err != nil {
-		return nil, &DirectoryError{fmt.Errorf("cannot write %s: %w", path, plain(err))}
-	}
-	defer os.Remove(out.Name()) // it has another name when all went well
-	result, err := export(ctx, &source, out)
-	if again := resolved(&schemas.RunSpec{Source: source}, err); again != nil {
+	var result *ExportResult
+	err := WriteFile(path, overwrite, func(out *os.File) (err error) {
+		result, err = export(ctx, &source, out)
+		again := resolved(&schemas.RunSpec{Source: source}, err)
+		if again == nil {
+			return err
+		}
 		if _, err = out.Seek(0, io.SeekStart); err == nil {
 			err = out.Truncate(0)
 		}
 		if err == nil {
 			result, err = export(ctx, &again.Source, out)
 		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
+	return result, nil
+}
+
+// WriteFile writes the single file path: write gets a file beside it, which takes the name when it is complete. A file of that
+// name is replaced only when overwrite says so. On an error path is what it was; a *DirectoryError is a path that cannot be
+// written.
+func WriteFile(path string, overwrite bool, write func(*os.File) error) error {
+	switch info, err := os.Lstat(path); {
+	case err != nil: // it does not exist, or making the file below says what is wrong
+	case !info.Mode().IsRegular():
+		return &DirectoryError{fmt.Errorf("cannot write %s: it is not a regular file", path)}
+	case !overwrite:
+		return &DirectoryError{fmt.Errorf("%s exists already: name another file, or use --overwrite", path)}
+	}
+	out, err := os.CreateTemp(filepath.Dir(path), ".export-*")
+	if err != nil {
+		return &DirectoryError{fmt.Errorf("cannot write %s: %w", path, plain(err))}
+	}
+	defer os.Remove(out.Name()) // it has another name when all went well
+	if err = write(out); err == nil {
 		err = out.Chmod(0o666 &^ umask())
 	}
 	if err = errors.Join(err, out.Close()); err != nil {
-		return nil, err
+		return err
 	}
-	return result, os.Rename(out.Name(), path)
+	if err := os.Rename(out.Name(), path); err != nil {
+		return &DirectoryError{fmt.Errorf("cannot write %s: %w", path, plain(err))}
+	}
+	return nil
 }
 
 // umask is the usual one: the process's own cannot be asked for without being changed.
