@@ -72,13 +72,21 @@ func ParseCall(name string, data []byte) (*Call, error) {
 		return nil, Problems{{File: name, Message: "the call must be one mapping with the keys kind and args, got " + root.Describe()}}
 	}
 	c := &Call{File: name}
-	call, native := fromSpec(root)
-	if c.native = native; !native && root.Member("kind") != nil && root.Member("kind").IsText(string(CallSpec)) {
+	call, places := fromSpec(root)
+	if c.native = places != nil; !c.native && root.Member("kind") != nil && root.Member("kind").IsText(string(CallSpec)) {
+		if payload := root.Member("payload"); payload != nil {
+			return nil, Problems{{File: name, Line: payload.Line, Column: payload.Column, Path: "payload", Message: "got " + payload.Describe() + ", want a mapping"}}
+		}
 		return nil, Problems{{File: name, Line: root.Line, Column: root.Column, Path: "payload", Message: "required key is missing with kind: spec; want a mapping"}}
 	}
 	report := strict.Decode(call, c.fields())
 	c.check(report)
 	if problems := report.Problems(); len(problems) > 0 {
+		for i := range problems {
+			if place := places[problems[i].Path]; place != "" {
+				problems[i].Path = place
+			}
+		}
 		return nil, problems
 	}
 	return c, nil

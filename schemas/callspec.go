@@ -92,16 +92,22 @@ func (c *Call) checkNative(r *strict.Report) {
 
 // specRewriter turns a document of kind spec into one whose parts stand where other calls have them.
 // Values keep their places, so that messages fit.
-type specRewriter struct{ args, out *strict.Node }
+type specRewriter struct {
+	args, out *strict.Node
+	// under is where the specification stands, and places has the paths in the document of what moved, by those where it is now.
+	under  string
+	places map[string]string
+}
 
 // fromSpec turns a document of kind spec into the call that says the same; any other document stays as
-// it is. native says that it was one. Keys that nobody knows are kept at the top, where they are reported.
-func fromSpec(root *strict.Node) (call *strict.Node, native bool) {
+// it is. places has the paths in the document of what moved, and is nil for any other document. Keys that nobody knows are kept at
+// the top, where they are reported.
+func fromSpec(root *strict.Node) (call *strict.Node, places map[string]string) {
 	kind, payload := root.Member("kind"), root.Member("payload")
 	if kind == nil || !kind.IsText(string(CallSpec)) || payload == nil || !payload.IsMapping() {
-		return root, false
+		return root, nil
 	}
-	w := &specRewriter{args: payload.Empty(strict.MappingKind), out: root.Empty(strict.MappingKind)}
+	w := &specRewriter{args: payload.Empty(strict.MappingKind), out: root.Empty(strict.MappingKind), under: "payload.", places: map[string]string{}}
 	for _, m := range root.Members {
 		if m.Key != "kind" && m.Key != "payload" {
 			w.out.Members = append(w.out.Members, m)
@@ -109,19 +115,19 @@ func fromSpec(root *strict.Node) (call *strict.Node, native bool) {
 	}
 	spec, traffic := payload, (*strict.Node)(nil)
 	if inner := payload.Member("spec"); inner != nil && inner.IsMapping() {
-		spec, traffic = inner, payload.Member("traffic")
+		spec, traffic, w.under = inner, payload.Member("traffic"), "payload.spec."
 	}
 	listed := traffic == nil || !traffic.IsMapping()
 	w.spec(spec, listed)
 	if listed {
 		w.out.Members = append(w.out.Members, member("kind", kind), member("args", w.args))
-		return w.out, true
+		return w.out, w.places
 	}
 	files := w.traffic(traffic)
 	trace := kind.Empty(strict.TextKind)
 	trace.Text = string(CallTrace)
 	w.out.Members = append(w.out.Members, member("kind", trace), member("trace_files", files), member("args", w.args))
-	return w.out, true
+	return w.out, w.places
 }
 
 func member(key string, value *strict.Node) strict.Member {
@@ -145,9 +151,12 @@ func (w *specRewriter) spec(spec *strict.Node, listed bool) {
 		switch m.Key {
 		case "record_per_request":
 			captured.Value = m.Value
+			w.places["args.capture_per_request"] = w.under + m.Key
 		case "max_sim_time_ms":
+			w.places["args."+m.Key] = w.under + m.Key
 			w.arg(m.Key, m)
 		case "max_in_flight":
+			w.places["args.replay_concurrency"] = w.under + m.Key
 			w.arg("replay_concurrency", m)
 		case "engine":
 			engine = true
