@@ -217,7 +217,7 @@ func (g *graphBuilder) row(b *schemas.RequestBatch, i int) error {
 	r.authoredEnd = append(r.authoredEnd, int32(len(r.authored)))
 	r.hasAuthored = append(r.hasAuthored, bit(b.HasAuthored[i]))
 	g.authored += int64(hi - lo)
-	g.anyAuthored = g.anyAuthored || b.HasAuthored[i]
+	g.anyAuthored = g.anyAuthored || hi > lo
 	if g.edges >= math.MaxInt32 {
 		return fmt.Errorf("more than %d dependencies", math.MaxInt32)
 	}
