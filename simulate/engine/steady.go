@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/dynosim/dynosim/simulate/heap"
+import (
+	"github.com/dynosim/dynosim/simulate/heap"
+	"github.com/dynosim/dynosim/simulate/timing"
+)
 
 // Finish says at which step of its rank something happens to a steady request, such as its
 // last token. Join is its place in the running list.
@@ -64,4 +67,26 @@ func (p *Phases) At(step int64) int64 {
 		return int64(p.sparse[step%p.block])
 	}
 	return int64(p.counts[step%p.block])
+}
+
+// Steady is what passes that only advance a rank's steady requests depend on: their number and summed length, the step of the next
+// pass and the one at which the first of them ends, the blocks that can be had, and the end of the last pass in milliseconds.
+type Steady struct {
+	Requests, Length, Step, Finish, Free int64
+	EndMS                                float64
+}
+
+// Forecast appends the durations of the next passes to ahead, which must have room for them; see Rank.
+func (p *Phases) Forecast(model *timing.Model, s Steady, untilMS float64, ahead []float64) []float64 {
+	for ; s.Step < s.Finish && s.EndMS < untilMS && len(ahead) < cap(ahead); s.Step++ {
+		s.Free -= p.At(s.Step)
+		ms, ok := model.DecodeAhead(s.Requests, s.Length)
+		if s.Free < 0 || !ok || !(s.EndMS+ms > s.EndMS) || !(ms < MaxPassMS) {
+			break
+		}
+		ahead = append(ahead, ms)
+		s.EndMS += ms
+		s.Length += s.Requests
+	}
+	return ahead
 }

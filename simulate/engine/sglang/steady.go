@@ -216,18 +216,8 @@ func (k *Rank) Forecast(untilMS float64, ahead []float64) []float64 {
 	if !k.Coasting() {
 		return ahead
 	}
-	end, free, length := k.pass.EndMS, k.tree.available(), k.lengthSum
-	for step := k.step; step < k.finishes[0].Step && end < untilMS && len(ahead) < cap(ahead); step++ {
-		free -= k.phases.At(step)
-		ms, ok := k.cfg.Timing.DecodeAhead(k.steady, length)
-		if free < 0 || !ok || !(end+ms > end) || !(ms < engine.MaxPassMS) {
-			break
-		}
-		ahead = append(ahead, ms)
-		end += ms
-		length += k.steady
-	}
-	return ahead
+	next := engine.Steady{Requests: k.steady, Length: k.lengthSum, Step: k.step, Finish: k.finishes[0].Step, Free: k.tree.available(), EndMS: k.pass.EndMS}
+	return k.phases.Forecast(&k.cfg.Timing, next, untilMS, ahead)
 }
 
 // CoastFor is Coast with the duration of the pass.
