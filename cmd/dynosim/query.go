@@ -57,7 +57,7 @@ leading column run. Without SQL, queries are read from standard input: a prompt 
 				})
 			}
 			if output != "" {
-				err = rundir.Replace(output, ask)
+				err = rundir.Replace(output, func(f *os.File) error { return ask(f) })
 			} else {
 				err = ask(cmd.OutOrStdout())
 			}

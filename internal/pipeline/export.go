@@ -3,16 +3,15 @@ package pipeline
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/dynosim/dynosim/ingest"
+	"github.com/dynosim/dynosim/internal/rundir"
 	"github.com/dynosim/dynosim/lower"
 	"github.com/dynosim/dynosim/schemas"
 )
@@ -50,7 +49,7 @@ func ExportAgentic(ctx context.Context, source schemas.SourceSpec, path string, 
 	return result, nil
 }
 
-// WriteFile writes the single file path: write gets a file beside it, which takes the name when it is complete. A file of that
+// WriteFile writes the single file path: write gets a file beside it, which takes the name when everything is on the disk. A file of that
 // name is replaced only when overwrite says so. On an error path is what it was; a *DirectoryError is a path that cannot be
 // written.
 func WriteFile(path string, overwrite bool, write func(*os.File) error) error {
@@ -61,25 +60,16 @@ func WriteFile(path string, overwrite bool, write func(*os.File) error) error {
 	case !overwrite:
 		return &DirectoryError{fmt.Errorf("%s exists already: name another file, or use --overwrite", path)}
 	}
-	out, err := os.CreateTemp(filepath.Dir(path), ".export-*")
-	if err != nil {
-		return &DirectoryError{fmt.Errorf("cannot write %s: %w", path, plain(err))}
+	var wrote error
+	err := rundir.Replace(path, func(out *os.File) error {
+		wrote = write(out)
+		return wrote
+	})
+	if err != nil && wrote == nil {
+		return &DirectoryError{err}
 	}
-	defer os.Remove(out.Name()) // it has another name when all went well
-	if err = write(out); err == nil {
-		err = out.Chmod(0o666 &^ umask())
-	}
-	if err = errors.Join(err, out.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(out.Name(), path); err != nil {
-		return &DirectoryError{fmt.Errorf("cannot write %s: %w", path, plain(err))}
-	}
-	return nil
+	return err
 }
-
-// umask is the usual one: the process's own cannot be asked for without being changed.
-func umask() os.FileMode { return 0o022 }
 
 // exporter writes rows.
 type exporter struct {

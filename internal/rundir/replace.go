@@ -2,14 +2,13 @@ package rundir
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 )
 
 // Replace writes the single file path: write gets a file beside it, which takes the name
 // when everything is on the disk. On an error path is what it was.
-func Replace(path string, write func(io.Writer) error) error {
+func Replace(path string, write func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+tempMark+"*")
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, cause(err))
